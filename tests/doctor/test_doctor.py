@@ -354,3 +354,16 @@ def test_every_code_is_explained_in_the_documentation() -> None:
     page = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")
     headings = [line.removeprefix("### ") for line in page.splitlines() if line.startswith("### ")]
     assert sorted(headings) == sorted(CODES)
+
+
+def test_a_server_of_redis_is_asked_only_live(clean: Path) -> None:
+    address = "redis://:hunter2@127.0.0.1:1/0"
+    clean.write_text(
+        CLEAN.replace("{type: sqlite, path: chats.db}", f'{{type: redis, url: "{address}"}}'),
+        encoding="utf-8",
+    )
+    if find_spec("redis") is None:
+        found, _ = doctor("--config", clean)
+        assert [each["code"] for each in found["findings"]] == ["store_unusable"]
+        return
+    assert doctor("--config", clean)[0]["findings"] == []

@@ -100,7 +100,7 @@ async def examine_bot(
     findings += check_search(bot, live=live)
     findings += check_permissions(bot)
     findings += check_servers(bot)
-    findings += await check_store(bot)
+    findings += await check_store(bot, live=live)
     if live:
         findings += await ask_providers(bot)
     described = _described(bot.catalog, bot.origins, judged, file.settings.tool_search.search)

@@ -127,7 +127,9 @@ def _check_cost(bot: Examined, cost: ProviderCost) -> Iterator[Finding]:
     if cost.mode == "tool_search" and saved <= 0 and not cost.is_forced:
         yield Finding(code="search_costs_more", path=path, values=values)
     least = max(_MIN_SAVED_TOKENS, _MIN_SAVED_SHARE * cost.full_tokens)
-    if cost.mode != "tool_search" and bot.catalog.deferred and saved >= least:
+    # In shadow mode the operator measures just that.
+    is_tried = bot.settings.tool_search.tool_schema_mode == "shadow"
+    if cost.mode != "tool_search" and not is_tried and bot.catalog.deferred and saved >= least:
         yield Finding(code="search_off", path=path, values=values)
 
 
