@@ -57,7 +57,8 @@ def chat_command(
             ask = AskingPerson(screen) if sys.stdin.isatty() else None
             bot = open_bot(settings, source=config, ask_user=ask)
             loop.run(stack.enter_async_context(bot))
-            chat = Chat(bot.runner, settings, screen, loop)
+            kept = settings.store.file(config) if settings.store.type == "sqlite" else None
+            chat = Chat(bot.runner, settings, screen, loop, store=kept)
             try:
                 chat.talk()
             finally:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import aclosing, suppress
+from pathlib import Path
 from uuid import uuid4
 
 from tool_search.cli.chat.screen import Screen
 from tool_search.cli.inspect import NextRequest, next_request
+from tool_search.cli.terminal.language import spoken_language
 from tool_search.config.bot import BotConfig, ProviderConfig
 from tool_search.errors import ToolSearchError
 from tool_search.events import Done, ProviderSwitched
-from tool_search.i18n import Language, language_of_locale
+from tool_search.i18n import Language
 from tool_search.runner.runner import ToolSearchRunner
 
 __all__ = ["Chat"]
@@ -36,14 +37,22 @@ class Chat:
         screen: The screen of the chat.
         loop: The event loop of the turns; lines are read outside it, so that Ctrl-C
             interrupts the reading.
+        store: The file of what is kept; None: nothing is.
 
     Attributes:
         failed: True if a message got no answer.
     """
 
     def __init__(
-        self, runner: ToolSearchRunner, config: BotConfig, screen: Screen, loop: asyncio.Runner
+        self,
+        runner: ToolSearchRunner,
+        config: BotConfig,
+        screen: Screen,
+        loop: asyncio.Runner,
+        *,
+        store: Path | None = None,
     ) -> None:
+        self._store = store
         self._runner = runner
         self._config = config
         self._screen = screen
@@ -64,6 +73,8 @@ class Chat:
                 tools=len(self._runner.catalog.active),
                 providers=", ".join(self._providers),
             )
+            if self._store is not None:
+                self._screen.say("chat.kept", file=self._store)
         for line in _typed_lines() if is_person else sys.stdin:
             message = line.strip()
             command = _COMMAND.fullmatch(message)
@@ -139,7 +150,7 @@ class Chat:
         if configured != "auto":
             return configured
         session = self._runner.session(self._key)
-        return session.language if session and session.has_begun else _environment_language()
+        return session.language if session and session.has_begun else spoken_language()
 
 
 def _typed_lines() -> Iterator[str]:
@@ -162,8 +173,3 @@ def _read_beside_results() -> str:
     if not line:
         raise EOFError
     return line
-
-
-def _environment_language() -> Language:
-    names = (os.environ.get(key) for key in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    return language_of_locale(next(filter(None, names), ""))

@@ -15,6 +15,7 @@ from rich.text import Text
 from tool_search.cli.exits import side_console
 from tool_search.cli.inspect import NextRequest
 from tool_search.config.bot import ProviderConfig
+from tool_search.demo.trace import found_names
 from tool_search.errors import AllProvidersFailedError, ToolSearchError
 from tool_search.events import (
     ContentLeftOut,
@@ -126,7 +127,7 @@ class TerminalScreen:
         elif isinstance(event, ToolProgress):
             self._print_line(f"  {event.message}")
         elif isinstance(event, ToolFinished):
-            self._print_line(f"← {event.content}", style="red" if event.is_error else "dim")
+            self._show_result(event)
         elif isinstance(event, ToolsDiscovered):
             self._print_line(
                 self._text("discovered", names=", ".join(event.names), total=event.total)
@@ -171,6 +172,12 @@ class TerminalScreen:
         if self._streams:
             typer.echo(_visible(more), nl=False)
             sys.stdout.flush()
+
+    def _show_result(self, event: ToolFinished) -> None:
+        names = None if event.is_error else found_names(event.content)
+        # A search's JSON is for the model: a person reads the names.
+        shown = event.content if names is None else ", ".join(names) or self._text("none")
+        self._print_line(f"← {shown}", style="red" if event.is_error else "dim")
 
     def _show_switch(self, event: ProviderSwitched) -> None:
         before, after = event.from_provider, event.to_provider
