@@ -172,6 +172,21 @@ async def test_a_conversation_ends_with_all_its_keys_by_the_servers_clock(
         assert server.ask("PTTL", key) == b":-1"
 
 
+async def test_grants_of_an_ended_conversation_go_with_the_next_grant(
+    server: RedisServer, prefix: str
+) -> None:
+    day_s = 86_400
+    of_user, ended = Grant(rule="x", user="ann"), Grant(rule="x", conversation="ended")
+    async with RedisStore(server.url, prefix=prefix, keep_days=0.2 / day_s) as store:
+        await store.save("ended", record())
+        await store.add_grants([of_user, ended])
+        assert (await store.load_grants()).entries == (of_user, ended)
+        await asyncio.sleep(0.3)
+        young = Grant(rule="x", conversation="not yet saved")
+        await store.add_grants([young])
+        assert (await store.load_grants()).entries == (of_user, young)
+
+
 async def test_a_full_server_accepts_all_of_a_save_or_nothing(own_server: RedisServer) -> None:
     async with RedisStore(own_server.url) as store:
         before = said(record("tool_003"), "before")

@@ -207,6 +207,10 @@ class RedisConversations:
         self._parts.pop(key, None)
         await self._connection.run(SET_ASIDE, self._of(key), *self._start(key))
 
+    async def is_there(self, key: ConversationKey) -> bool:
+        """Return True if anything of a conversation is stored."""
+        return await self._connection.run(NAME, self._of(key)[:1]) is not None
+
     async def list_keys(self) -> tuple[ConversationKey, ...]:
         """Return all conversations, sorted."""
         heads = await self._connection.matching(self._keys.heads)

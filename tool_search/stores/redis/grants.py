@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from tool_search.errors import StoreError
 from tool_search.stores.base import Grant, KeptGrants
 from tool_search.stores.redis.connection import RedisConnection
 from tool_search.stores.redis.keys import Keys
-from tool_search.stores.redis.scripts import ADD_GRANTS, ERASE_GRANTS, GRANT_REVISION, LOAD_GRANTS
+from tool_search.stores.redis.scripts import (
+    ADD_GRANTS,
+    ERASE_GRANTS,
+    GRANT_REVISION,
+    LOAD_GRANTS,
+    OLD_GRANTS,
+)
 
 __all__ = ["RedisGrants"]
 
@@ -63,17 +69,43 @@ class RedisGrants:
             "the grants are changed by other processes all the time; try again", fault="locked"
         )
 
+    async def erase_expired(self, keep_ms: int, is_there: Callable[[str], Awaitable[bool]]) -> None:
+        """Erase the grants of conversations that ended by their age.
+
+        Args:
+            keep_ms: Milliseconds that a conversation is kept; younger grants stay.
+            is_there: Returns True if a conversation is still there.
+        """
+        revision, old = await self._connection.run(OLD_GRANTS, self._keys, keep_ms)
+        gone = []
+        for written in old:
+            grant = _read(written)
+            if grant is None or grant.conversation is None:
+                continue
+            if not await is_there(grant.conversation):
+                gone.append(written)
+        if gone:
+            # If the grants were changed meanwhile, the next addition erases these.
+            await self._connection.run(ERASE_GRANTS, self._keys, revision, *gone)
+
     async def _load(self) -> tuple[int, dict[bytes, Grant]]:
         """Return the revision, and the grants by their JSON, oldest first."""
         revision, flat = await self._connection.run(LOAD_GRANTS, self._keys)
         pairs = sorted(zip(flat[::2], flat[1::2], strict=True), key=lambda pair: _place(pair[1]))
         grants = {}
         for written, _ in pairs:
-            try:
-                grants[written] = Grant.from_dict(json.loads(written))
-            except (ValueError, TypeError, AttributeError, RecursionError) as exc:
-                _log.error("a stored grant cannot be read; it is skipped: %s", exc)
+            grant = _read(written)
+            if grant is not None:
+                grants[written] = grant
         return int(revision), grants
+
+
+def _read(written: bytes) -> Grant | None:
+    try:
+        return Grant.from_dict(json.loads(written))
+    except (ValueError, TypeError, AttributeError, RecursionError) as exc:
+        _log.error("a stored grant cannot be read; it is skipped: %s", exc)
+        return None
 
 
 def _place(value: bytes) -> int:

@@ -24,6 +24,7 @@ __all__ = [
     "LOAD_MODE",
     "LOCK",
     "NAME",
+    "OLD_GRANTS",
     "PAGE",
     "READ_EVIDENCE",
     "REVISION",
@@ -279,6 +280,21 @@ return {redis.call('HGET', KEYS[3], 'revision') or '0', redis.call('HGETALL', KE
     flags=_READS,
 )
 LOAD_EVIDENCE = LOAD_GRANTS
+
+# ARGV: milliseconds. Returns {revision, the grants that are at least as old}.
+OLD_GRANTS = Script(
+    _NOW
+    + """
+local old, flat = {}, redis.call('HGETALL', KEYS[1])
+local before = math.floor(now_us() / 1000) - tonumber(ARGV[1])
+for i = 1, #flat, 2 do
+    local at = tonumber(string.match(flat[i + 1], '^%d+ (%d+)$'))
+    if at and at <= before then old[#old + 1] = flat[i] end
+end
+return {redis.call('HGET', KEYS[3], 'revision') or '0', old}
+""",
+    flags=_READS,
+)
 
 # ARGV: the name of this try, 'source' or '', the source, the grants.
 # Returns 1 if they are there by this try.

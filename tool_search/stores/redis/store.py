@@ -60,8 +60,8 @@ class RedisStore:
             )
         self._keys = Keys(prefix)
         self._connection = RedisConnection(url, self._keys, patience_s=patience_s)
-        keep_ms = 0 if keep_days is None else max(1, round(keep_days * _DAY_MS))
-        self._conversations = RedisConversations(self._connection, self._keys, keep_ms)
+        self._keep_ms = 0 if keep_days is None else max(1, round(keep_days * _DAY_MS))
+        self._conversations = RedisConversations(self._connection, self._keys, self._keep_ms)
         self._evidence = RedisEvidence(self._connection, self._keys)
         self._grants = RedisGrants(self._connection, self._keys)
 
@@ -167,7 +167,10 @@ class RedisStore:
 
     async def add_grants(self, grants: Sequence[Grant], *, source: str | None = None) -> bool:
         """Add grants; accept each source once."""
-        return await self._grants.add(grants, source)
+        is_added = await self._grants.add(grants, source)
+        if self._keep_ms:
+            await self._grants.erase_expired(self._keep_ms, self._conversations.is_there)
+        return is_added
 
     async def revoke_grants(self, grants: Sequence[Grant]) -> int:
         """Revoke grants for all definitions; return the number of revoked grants."""
