@@ -73,8 +73,9 @@ class Gateway:
         self._store: Any = store
         inspector = self.config.inspector
         self._records = McpRecords(Recording(inspector)) if inspector.enabled else None
+        settings = self.config if self._front is None else _of_front(self.config)
         self._service = GatewayService(
-            self.config, self._front or self._source, store=store, records=self._records
+            settings, self._front or self._source, store=store, records=self._records
         )
         self._passed = PassedRequests(self._source)
         self._server = GatewayServer(self._service, self._passed)
