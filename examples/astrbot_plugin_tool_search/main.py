@@ -1,5 +1,6 @@
 """Tool search for AstrBot: the bot's model finds its tools when it needs them."""
 
+import asyncio
 import importlib.util
 import sys
 from collections.abc import AsyncIterator
@@ -10,7 +11,9 @@ from astrbot.api import AstrBotConfig, FunctionTool, logger
 from astrbot.api.event import AstrMessageEvent, MessageEventResult, filter
 from astrbot.api.provider import ProviderRequest
 from astrbot.api.star import Context, Star, StarTools
+from astrbot.core import pip_installer
 from astrbot.core.star.filter.command import GreedyStr
+from astrbot.core.utils import pip_installer as pip_module
 
 _LIBRARY = Path(__file__).parent / "library" / "tool_search"
 
@@ -48,11 +51,18 @@ def _is_ours(module: ModuleType) -> bool:
 
 _OTHERS = _load_library()
 
-from tool_search.adapters.astrbot import AstrBotToolSearch  # noqa: E402 - loaded just now
-from tool_search.adapters.astrbot.commands import AstrBotCommands  # noqa: E402
-from tool_search.adapters.astrbot.webui.page import ToolSearchPage  # noqa: E402
-from tool_search.adapters.astrbot.webui.routes import PageRoutes  # noqa: E402
-
+# Older releases of AstrBot have fewer classes of errors.
+_PIP_ERRORS: tuple[type[Exception], ...] = (
+    ImportError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    *(
+        getattr(pip_module, name)
+        for name in ("PipInstallError", "DependencyConflictError")
+        if hasattr(pip_module, name)
+    ),
+)
 NAME = "astrbot_plugin_tool_search"
 Replies = AsyncIterator[MessageEventResult]
 
@@ -62,26 +72,71 @@ class ToolSearchPlugin(Star):
 
     def __init__(self, context: Context, config: AstrBotConfig) -> None:
         super().__init__(context)
-        folder = StarTools.get_data_dir(NAME)
+        self.config = config
+        self._installing: asyncio.Task[None] | None = None
+        self._open()
+
+    def _open(self) -> None:
+        # Not at the top: the library may be loaded again, once a package is there.
+        from tool_search.adapters.astrbot import AstrBotToolSearch  # noqa: PLC0415
+        from tool_search.adapters.astrbot.commands import AstrBotCommands  # noqa: PLC0415
+        from tool_search.adapters.astrbot.webui.page import ToolSearchPage  # noqa: PLC0415
+        from tool_search.adapters.astrbot.webui.routes import PageRoutes  # noqa: PLC0415
+
+        context, folder = self.context, StarTools.get_data_dir(NAME)
+        log = getattr(self, "logger", logger)
         self.tool_search = AstrBotToolSearch(
-            context, config, plugin=NAME, folder=folder, log=getattr(self, "logger", logger)
+            context, self.config, plugin=NAME, folder=folder, log=log
         )
         self.commands = AstrBotCommands(self.tool_search, context)
         self.page = PageRoutes(ToolSearchPage(self.tool_search, context), context, NAME)
 
     async def initialize(self) -> None:
         """Install the hooks; AstrBot calls this after it has loaded the plugin."""
+        self._install()
+        self._installing = asyncio.create_task(self.install_missing())
+
+    def _install(self) -> None:
         self.tool_search.install()
         self.page.install()
 
+    async def install_missing(self) -> None:
+        """Install the packages that make the search better, while the plugin works without them.
+
+        They are not in `requirements.txt`: AstrBot refuses a whole plugin if one of its packages
+        has no wheel on an index or for a platform.
+        """
+        from tool_search.values.packages import missing_packages  # noqa: PLC0415
+
+        missing = missing_packages()
+        for package in missing:
+            try:
+                await pip_installer.install(package_name=package)
+            except _PIP_ERRORS as exc:
+                self.logger.info("pip could not install %s: %s", package, exc)
+        importlib.invalidate_caches()
+        rest = missing_packages()
+        for package, loss in rest.items():
+            self.logger.warning("%s is not installed: %s", package, loss)
+        if len(rest) < len(missing):
+            await self._close()
+            _load_library()
+            self._open()
+            self._install()
+
     async def terminate(self) -> None:
         """Remove the hooks and the library; AstrBot calls this when it unloads the plugin."""
+        if self._installing is not None:
+            self._installing.cancel()
+        await self._close()
+        sys.modules.update({n: each for n, each in _OTHERS.items() if n not in sys.modules})
+
+    async def _close(self) -> None:
         self.page.remove()
         await self.tool_search.close()
         for name, module in _library_modules().items():
             if _is_ours(module):
                 del sys.modules[name]
-        sys.modules.update({n: each for n, each in _OTHERS.items() if n not in sys.modules})
 
     # After all other plugins, so that the tools that they add are seen.
     @filter.on_llm_request(priority=-1_000_000)

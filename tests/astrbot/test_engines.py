@@ -23,6 +23,21 @@ sys.path.append({target!r})
 """
 
 
+def google_re2(folder: Path) -> None:
+    """Write a wheel of that name, which holds nothing."""
+    wheel = folder / "google_re2-9.0-py3-none-any.whl"
+    about = "google_re2-9.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as made:
+        made.writestr("re2.py", "")
+        made.writestr(
+            f"{about}/METADATA", "Metadata-Version: 2.1\nName: google-re2\nVersion: 9.0\n"
+        )
+        made.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        made.writestr(f"{about}/RECORD", "")
+
+
 @pytest.fixture(scope="module")
 def bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
     """One whose settings name an engine that cannot run."""
@@ -57,17 +72,7 @@ def test_an_installed_engine_can_be_chosen(
     bot: AstrBot, server: StandInServer, tmp_path: Path
 ) -> None:
     """From a wheel on this machine, into a folder of its own."""
-    wheel = tmp_path / "google_re2-9.0-py3-none-any.whl"
-    about = "google_re2-9.0.dist-info"
-    with zipfile.ZipFile(wheel, "w") as made:
-        made.writestr("re2.py", "")
-        made.writestr(
-            f"{about}/METADATA", "Metadata-Version: 2.1\nName: google-re2\nVersion: 9.0\n"
-        )
-        made.writestr(
-            f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        made.writestr(f"{about}/RECORD", "")
+    google_re2(tmp_path)
     target = tmp_path / "packages"
     arguments = f"--no-index --find-links {tmp_path} --target {target}"
     bot.ask("run", code=INDEX.format(arguments=arguments, target=str(target)))

@@ -13,11 +13,14 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-import jsonschema_rs
-
 from tool_search.catalog.schema.graph import SchemaGraph, SchemaWork
 from tool_search.catalog.schema.renaming import TooComplexError
 from tool_search.catalog.tool import Tool, schema_of
+from tool_search.values.packages import has_package
+
+_HAS_VALIDATOR = has_package("jsonschema_rs")
+if _HAS_VALIDATOR:  # not every platform has a wheel
+    import jsonschema_rs
 
 __all__ = ["complaints_about"]
 
@@ -49,8 +52,18 @@ def complaints_about(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, ...
     """
     if not schema_of(tool):
         return ()
+    if not _HAS_VALIDATOR:
+        return _missing(tool, arguments)
     check = _check_of(tool)
     return check.complaints(arguments if isinstance(arguments, dict) else dict(arguments))
+
+
+def _missing(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the required arguments that are missing: all that is checked without a validator."""
+    required = schema_of(tool).get("required")
+    listed = required if isinstance(required, list | tuple) else ()
+    missing = [name for name in listed if isinstance(name, str) and name not in arguments]
+    return tuple(f'"{name}" is a required property' for name in missing[:_MAX_COMPLAINTS])
 
 
 @lru_cache(maxsize=4096)

@@ -10,14 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-import jsonschema_rs
-
 from tool_search.catalog.schema.graph import Part, SchemaGraph
 from tool_search.catalog.schema.keys import WireKeys
 from tool_search.catalog.schema.repair import Changes
 from tool_search.catalog.schema.vocabulary import MANY_SCHEMAS, NAMED_SCHEMAS, ONE_SCHEMA
 from tool_search.errors import ToolSearchError
 from tool_search.values.clean_text import clean_line
+from tool_search.values.packages import has_package
+
+_HAS_VALIDATOR = has_package("jsonschema_rs")
+if _HAS_VALIDATOR:  # not every platform has a wheel
+    import jsonschema_rs
 
 __all__ = ["ArgumentKeys", "TooComplexError", "Twice", "named_keys", "renamed"]
 
@@ -93,6 +96,8 @@ class _Renaming:
         return found
 
     def _matches(self, pattern: str) -> bool:
+        if not _HAS_VALIDATOR:
+            return True  # nothing tells
         matches = _validator(pattern).is_valid
         return any(matches(name) for name in self._keys.original)
 

@@ -14,7 +14,11 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-import jsonschema_rs
+from tool_search.values.packages import has_package
+
+_HAS_VALIDATOR = has_package("jsonschema_rs")
+if _HAS_VALIDATOR:  # not every platform has a wheel
+    import jsonschema_rs
 
 __all__ = [
     "LEFT_OUT",
@@ -187,6 +191,8 @@ def _pattern(value: object) -> Any:
 @lru_cache(maxsize=4096)
 def is_pattern(pattern: str) -> bool:
     """True if a validator can read the pattern; it takes bounded memory."""
+    if not _HAS_VALIDATOR:
+        return False
     options = jsonschema_rs.FancyRegexOptions(size_limit=_MAX_PATTERN_BYTES)
     try:
         jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=options, offline=True)

@@ -24,8 +24,6 @@ from operator import add
 from sys import intern
 from typing import NamedTuple
 
-import Stemmer
-
 from tool_search.errors import SearchError
 from tool_search.search.text.cache import BoundedCache
 from tool_search.search.text.stop_words import (
@@ -33,6 +31,7 @@ from tool_search.search.text.stop_words import (
     CHINESE_STOP_PHRASES,
     STOP_WORDS,
 )
+from tool_search.values.packages import has_package
 
 __all__ = [
     "MAX_WORD_CHARS",
@@ -219,10 +218,16 @@ MAX_WORD_CHARS = 64
 _MAX_PARTS = 12
 _MAX_KNOWN = 40_000
 
-# Snowball's own cache is off: `BoundedCache` holds words with their stems.
-_english = Stemmer.Stemmer("english", 0).stemWord
-_english_all = Stemmer.Stemmer("english", 0).stemWords
-_russian = Stemmer.Stemmer("russian", 0).stemWord
+_english: Callable[[str], str] = str
+_english_all: Callable[[list[str]], list[str]] = list
+_russian: Callable[[str], str] = str
+if has_package("Stemmer"):  # not every platform has a wheel
+    import Stemmer
+
+    # Snowball's own cache is off: `BoundedCache` holds words with their stems.
+    _english = Stemmer.Stemmer("english", 0).stemWord
+    _english_all = Stemmer.Stemmer("english", 0).stemWords
+    _russian = Stemmer.Stemmer("russian", 0).stemWord
 
 
 class Piece(NamedTuple):
