@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import TOOLS, Command, as_lines
+from tool_search.cli.inspect import inspect_command
+from tool_search.cli.terminal.language import choose_language
 from tool_search.i18n import LANGUAGES, Language, text
 
 
@@ -84,3 +86,19 @@ def test_learned_names_other_stores(
     folder.mkdir(parents=True)
     (folder / "other.db").write_bytes(b"")
     assert "other.db" in command("learned").out
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_inspect_is_a_table_at_a_terminal(
+    large_catalog: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    language: Language,
+) -> None:  # fmt: skip
+    choose_language(language)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    inspect_command(catalog=large_catalog, provider="anthropic")
+    table = capsys.readouterr().out
+    assert text("inspect.deferred", language) in table
+    assert "tool_199" in table
+    inspect_command(catalog=large_catalog, provider="anthropic", as_json=True)
+    assert json.loads(capsys.readouterr().out)["tools"]
+    choose_language(None)

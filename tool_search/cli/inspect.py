@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -10,15 +11,19 @@ from pathlib import Path
 from typing import Annotated, cast, get_args
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.cli.exits import say, say_notices
-from tool_search.cli.options import CatalogOrNoneOption, McpOption, chosen
+from tool_search.cli.exits import result_console, say, say_notices
+from tool_search.cli.options import CatalogOrNoneOption, JsonOption, McpOption, chosen
 from tool_search.cli.servers import list_servers, read_tools
+from tool_search.cli.terminal.language import number, spoken
+from tool_search.cli.terminal.lines import wrapped
 from tool_search.config.bot import BotConfig, ProviderConfig, SchemaMode
 from tool_search.config.kinds import KINDS, dialect_of
 from tool_search.config.loading import load_config
@@ -27,10 +32,16 @@ from tool_search.config.providers import Dialect, ProfileSettings
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.catalog_notices import catalog_notices
-from tool_search.discovery.modes import Mode
-from tool_search.doctor.requests import PlannedRequest, figures_of, planned_request
+from tool_search.discovery.modes import Mode, tool_tokens
+from tool_search.discovery.search_tool import clean_description
+from tool_search.doctor.requests import (
+    PlannedRequest,
+    ToolListFigures,
+    figures_of,
+    planned_request,
+)
 from tool_search.errors import ConfigurationError
-from tool_search.messages import StrategyName, ToolList
+from tool_search.messages import RequestPlan, StrategyName, ToolList
 from tool_search.providers.profiles import ProviderProfile, profile_for, profile_of
 from tool_search.providers.prompt_cache import cache_plan
 
@@ -198,8 +209,12 @@ def inspect_command(
             help="Print the changes of schemas and the tools set aside, instead of the tools.",
         ),
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Show the exact tool list that a provider would get, as JSON."""
+    """Show the exact tool list that a provider would get, as JSON.
+
+    A terminal gets a table instead, unless --json is given.
+    """
     if provider is None:
         _show_servers(catalog, mcp)
         return
@@ -228,10 +243,36 @@ def inspect_command(
         ends = {"cache": _cache(request, profile)} if cache else {}
         changes = _schemas(tools, profile) if schemas else {}
         typer.echo(json.dumps({**head, **figures, **ends, **changes}, ensure_ascii=False))
+    elif sys.stdout.isatty() and not as_json:
+        _print_tools(head, request.plan, figures_of(request.plan, wire, tools))
     else:
         opened = json.dumps(head, ensure_ascii=False)[:-1]
         # The bytes of a request, not another rendering of the same list.
         typer.echo(f'{opened}, "tools": {wire.decode("utf-8")}}}')
+
+
+def _print_tools(head: Mapping[str, str], plan: RequestPlan, figures: ToolListFigures) -> None:
+    """Print the tool list for a person."""
+    console = result_console()
+    table = Table(box=None, pad_edge=False)
+    table.add_column(spoken("inspect.tool"), overflow="fold")
+    table.add_column(spoken("inspect.tokens"), justify="right")
+    table.add_column(spoken("inspect.sent"))
+    for entry in plan.tools:
+        sent = spoken("inspect.deferred" if entry.deferred else "inspect.loaded")
+        # As Text, because a name must not be read as markup.
+        cells = (clean_description(entry.tool.name), number(tool_tokens(entry.tool)), sent)
+        table.add_row(*map(Text, cells))
+    console.print(Text(", ".join(head.values()), style="bold"))
+    console.print(table)
+    line = spoken(
+        "inspect.figures",
+        declared=number(figures.tools_declared),
+        loaded=number(figures.tools_loaded),
+        tokens=number(figures.tokens),
+        full_tokens=number(figures.full_tokens),
+    )
+    console.print(Text(wrapped(line, console.width), style="dim"))
 
 
 def _show_servers(catalog: Path | None, mcp: str | None) -> None:
