@@ -272,6 +272,10 @@ async def through_gateway(
     command = [sys.executable, "-m", "tool_search", "gateway", "--config", str(file)]
     async with process(*command, "--http", str(port)) as started:
         await listening(port)
+        async with httpx2.AsyncClient() as http:
+            # A server that needs more than ten seconds comes later.
+            while not (await http.get(f"http://127.0.0.1:{port}/health")).json()["tools"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.2)
         return await measure(
             f"tool-search gateway, {json.dumps(settings)}",
             f"http://127.0.0.1:{port}/mcp",

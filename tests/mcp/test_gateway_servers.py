@@ -1,0 +1,60 @@
+"""Servers that misbehave before a gateway: the others go on, and the operator sees why."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import httpx2
+from mcp import Client
+
+from tests.mcp.gateways import command, names, over_stdio, serving, text_of
+from tests.mcp.helpers import free_port, listening, plain, until
+from tool_search.gateway import Gateway
+
+
+async def test_one_server_fails_alone_and_health_says_why() -> None:
+    gateway = Gateway({
+        "mcpServers": {
+            "good": plain("get_weather"),
+            "bad": {"command": "no-such-program-anywhere"},
+            "off": {**plain("x"), "disabled": True},
+        }
+    })  # fmt: skip
+    async with serving(gateway) as address, Client(address, mode="legacy") as client:
+        assert await names(client) == ["good___get_weather"]
+        answer = await client.call_tool("bad___anything", {})
+        assert answer.is_error
+        assert "no-such-program-anywhere" in answer.content[0].text
+        async with httpx2.AsyncClient() as http:
+            health = (await http.get(address.replace("/mcp", "/health"))).json()
+        assert health["servers"]["bad"]["state"] == "failed"
+        assert "no-such-program-anywhere" in health["servers"]["bad"]["error"]
+        assert health["servers"]["off"]["state"] == "disabled"
+
+
+async def test_a_server_that_dies_in_a_call_is_an_error_and_comes_back(tmp_path: Path) -> None:
+    config = {"mcpServers": {"one": plain("die", "pid"), "two": plain("get_weather")}}
+    async with Client(over_stdio(tmp_path, config), mode="legacy") as client:
+        first = await text_of(client, "one___pid")
+        died = await client.call_tool("one___die", {})
+        assert died.is_error
+        assert "server 'one'" in died.content[0].text
+        assert not (await client.call_tool("two___get_weather", {})).is_error
+        again = await client.call_tool("one___pid", {})
+        assert not again.is_error
+        assert again.content[0].text != first
+
+
+async def test_a_signal_ends_the_gateway_and_its_servers(tmp_path: Path) -> None:
+    config = {"mcpServers": {"one": plain("pid")}, "transport": {"type": "http"}}
+    port = free_port()
+    async with command(tmp_path, config, "--http", str(port)) as process:
+        await listening(port)
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "one___pid"}}
+        async with httpx2.AsyncClient() as http:
+            answer = (await http.post(f"http://127.0.0.1:{port}/mcp", json=body)).json()
+        child = int(answer["result"]["content"][0]["text"])
+        process.terminate()
+        await asyncio.wait_for(process.wait(), 30)
+        await until(lambda: not Path(f"/proc/{child}").exists())
