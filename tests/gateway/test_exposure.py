@@ -210,3 +210,15 @@ def test_two_clients_have_searches_of_their_own() -> None:
         shown.take_hits(known[name] for name in found.names)
         lists.append(shown.listed[0])
     assert lists == ["mail___read", "chat___list"]
+
+
+def test_new_sessions_share_an_order_and_nothing_else() -> None:
+    model = ExposedTools(settings(), TOOLS)
+    one, other = model.fresh(), model.fresh()
+    one.take_hits(["mail___read"])
+    assert one.listed == ("mail___read",)
+    assert other.listed == model.listed == model.fresh().listed
+    other.take_hits(["chat___send"])
+    assert (one.listed, other.listed) == (("mail___read",), ("chat___send",))
+    drawn = ExposedTools(settings(order=["random"]), TOOLS)
+    assert len({drawn.fresh().listed for _ in range(100)}) > 10

@@ -59,6 +59,7 @@ class GatewayClients:
         self._known: OrderedDict[str, GatewayClient] = OrderedDict()
         self._numbers = itertools.count(1)
         self._others: GatewayClient | None = None
+        self._model: tuple[Offer, ExposedTools] | None = None
 
     def __iter__(self) -> Iterator[GatewayClient]:
         yield from tuple(self._known.values())
@@ -99,7 +100,9 @@ class GatewayClients:
         return self._new(key, offer, user)
 
     def _new(self, key: str, offer: Offer, user: str | None) -> GatewayClient:
-        client = GatewayClient(key, ExposedTools(self._settings, offer.offered), user=user)
+        if self._model is None or self._model[0] is not offer:
+            self._model = offer, ExposedTools(self._settings, offer.offered)
+        client = GatewayClient(key, self._model[1].fresh(), user=user)
         self._known[key] = client
         while len(self._known) > _MAX_CLIENTS:
             self._known.popitem(last=False)
