@@ -371,8 +371,8 @@ class AstrBotToolSearch:
     ) -> None:
         """Change the request; its tool set comes last, after everything else has worked.
 
-        A provider that calls no tools is not told of a search. Its fallbacks may call some: of
-        AstrBot they get the searched set, and its description says how to search.
+        The instructions are left out for a provider that calls no tools. A fallback that calls
+        some gets the searched set, whose search tool has a description.
         """
         view = conversation.view
         run = AstrBotRun(

@@ -99,7 +99,7 @@ READ = (
     Part(
         module=_MANAGER,
         name="FunctionToolManager.is_builtin_tool",
-        loss="AstrBot's own tools are told by their classes alone",
+        loss="AstrBot's own tools are known by their classes alone",
         since=(4, 25),
     ),
     Part(module="astrbot.core.agent.mcp_client", name="MCPTool", loss=_NO_MCP),

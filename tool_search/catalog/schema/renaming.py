@@ -97,7 +97,7 @@ class _Renaming:
 
     def _matches(self, pattern: str) -> bool:
         if not _HAS_VALIDATOR:
-            return True  # nothing tells
+            return True  # it may match: without a validator nobody knows
         matches = _validator(pattern).is_valid
         return any(matches(name) for name in self._keys.original)
 
