@@ -98,7 +98,7 @@ MISTAKES = {
         "line 1: max_steps", "BotConfig: max_steps"),
     "a mode": Mistake(
         "tool_schema_mode: always\n", _settings(tool_schema_mode="always"),
-        ("tool_schema_mode is 'always'", "'full', 'skills_like', 'tool_search' or 'auto'"),
+        ("tool_schema_mode is 'always'", "'tool_search', 'auto' or 'shadow'"),
         "line 1: tool_schema_mode", "ToolSearchConfig: tool_schema_mode"),
     "a text for a list": Mistake(
         "tool_search: {always_loaded_tools: send_mail}\n",

@@ -413,13 +413,11 @@ class ProxyService:
         """Yield the client's events, from the provider's replies one after the other."""
         while True:
             async with stack:
-                async for event in asked.report.received(_sent(response)):
+                async for event in asked.report.received(_whole_reply(response, stream)):
                     for visible in stream.read(event):
                         yield visible
             if stream.failed:
                 return
-            if not stream.is_complete:
-                raise _BrokenOffError(502, None)
             released = await asyncio.to_thread(turn.take, stream.reply())
             if released is not None:
                 break
@@ -470,6 +468,23 @@ class ProxyService:
             self._store.close()
         if isinstance(self._evidence, SQLiteStore):
             await self._evidence.aclose()
+
+
+async def _whole_reply(response: httpx2.Response, stream: ReplyStream) -> AsyncIterator[SentEvent]:
+    """Yield the events of a reply.
+
+    Raises:
+        _BrokenOffError: The stream ended before the reply.
+    """
+    try:
+        async for event in _sent(response):
+            yield event
+    except httpx2.ReadError:
+        # A connection that breaks after the end of the reply has lost nothing.
+        if not stream.is_complete:
+            raise
+    if not stream.is_complete and not stream.failed:
+        raise _BrokenOffError(502, None)
 
 
 async def _sent(response: httpx2.Response) -> AsyncIterator[SentEvent]:
