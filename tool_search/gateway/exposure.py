@@ -139,7 +139,7 @@ class ExposedTools:
         return self._searches and not (self._settings.fill and self._can_follow)
 
     def replace(self, tools: Iterable[OfferedTool]) -> bool:
-        """Take over the tools of now, as servers come or go; return True if the list changed.
+        """Take over the current tools, as servers come or go; return True if the list changed.
 
         What was found and is away is listed again when its server is back.
         """

@@ -143,7 +143,7 @@ class GatewayService:
 
     @property
     def offer(self) -> Offer:
-        """The tools of now.
+        """The current tools.
 
         Raises:
             ToolSearchError: The service is not started.
@@ -411,7 +411,7 @@ class GatewayService:
                 wait = None
 
     async def _update(self) -> float | None:
-        """Offer the tools of now; return the seconds after which to look again."""
+        """Offer the current tools; return the seconds after which to look again."""
         tools, wait = self._held.take(self._source.tools)
         if tools == self._tools:
             return wait

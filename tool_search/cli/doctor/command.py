@@ -112,7 +112,7 @@ def _examine_catalog(
     """Examine the tools of a file; the place of each is the line that has its name."""
     catalog = read_catalog(path)
     lines: dict[str, int] = {}
-    # Standard input is read by now.
+    # Standard input has been read.
     written = "" if is_standard_input(path) else path.read_text("utf-8", errors="replace")
     for number, line in enumerate(written.splitlines(), 1):
         for name in _NAME.findall(line):

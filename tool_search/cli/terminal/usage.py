@@ -86,8 +86,8 @@ def _message(error: Any) -> str:
     kind = type(error).__name__
     if kind == "NoSuchOption":
         known = [] if error.ctx is None else _options(error.ctx)
-        told = spoken("usage.no_option", option=error.option_name)
-        return told + near(error.option_name, known)
+        message = spoken("usage.no_option", option=error.option_name)
+        return message + near(error.option_name, known)
     if kind == "MissingParameter" and error.param is not None:
         return spoken("usage.missing", option=error.param.opts[-1])
     if kind == "BadOptionUsage":
