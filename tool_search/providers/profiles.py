@@ -208,7 +208,8 @@ def profile_for(
     stated = stated_facts(profiles, dialect, host, model)
     facts: ProviderFacts = {**known_facts(dialect, host, model), **stated}
     chosen = _strategy(dialect, model, strategy, facts, takes_cheapest=takes_cheapest)
-    if not stated and host == OWN_HOSTS[dialect]:
+    # Who names a strategy has said what the model can do.
+    if not stated and strategy == AUTO and host == OWN_HOSTS[dialect]:
         _warn_if_unknown(model, chosen.name)
     responses = dialect == "openai_responses"
     reasons = responses and _passes_reasoning_on(strategy, chosen, facts)
