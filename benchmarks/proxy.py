@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import socket
 import statistics
 import subprocess
@@ -30,6 +31,7 @@ from typing import Any
 
 import httpx2
 
+ROOT = Path(__file__).resolve().parents[1]
 SIZES = (0, 100, 1_000)
 CLIENTS = (1, 50)
 CHUNKS = 20
@@ -110,7 +112,13 @@ def free_port() -> int:
 @contextmanager
 def running(command: Sequence[str], port: int) -> Iterator[int]:
     """Run a server until the block ends, and give its process's id."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # LiteLLM would ask the network for prices when it starts.
+    environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    environment["LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"] = "true"
+    environment["PYTHONPATH"] = str(ROOT)
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         deadline = time.monotonic() + 90
         while time.monotonic() < deadline:
@@ -176,7 +184,7 @@ def litellm(python: str, folder: Path, port: int, upstream: str, *, handler: boo
     file = folder / f"litellm{handler}.json"
     file.write_text(json.dumps(settings))
     command = str(Path(python).with_name("litellm"))
-    return [command, "--config", str(file), "--port", str(port), "--telemetry", "False"]
+    return [command, "--config", str(file), "--host", "127.0.0.1", "--port", str(port)]
 
 
 def main() -> None:
