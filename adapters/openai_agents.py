@@ -108,7 +108,7 @@ def with_tool_search(
 
 @dataclass
 class _Shown:
-    """What a conversation whose items the service keeps has shown.
+    """The searches and calls of a conversation whose items the service keeps.
 
     Attributes:
         found: The found names, in their order.
@@ -164,11 +164,11 @@ class _Recent(Generic[_Kept]):
 
 
 class _Memory:
-    """What the agents of one `ToolSearch` share.
+    """The state that the agents of one `ToolSearch` share.
 
     Attributes:
         results: Results by their text: a text has no result of each of several queries.
-        shown: What conversations have shown, by the id of their last response.
+        shown: The searches and calls of conversations, by the id of their last response.
     """
 
     def __init__(self) -> None:
@@ -180,7 +180,7 @@ _memories: WeakKeyDictionary[ToolSearch, _Memory] = WeakKeyDictionary()
 
 
 class _Searching:
-    """What the search tool and the model of an agent share.
+    """The state that the search tool and the model of an agent share.
 
     Args:
         search: The tool search.

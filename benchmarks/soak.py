@@ -60,7 +60,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a worker gets: the server, and its share of the messages."""
+    """The order of a worker: the server, and its share of the messages."""
 
     url: str
     notes: Path

@@ -1,4 +1,4 @@
-"""What the plugin keeps in files of its data folder, over a reload or a restart of the bot.
+"""The plugin's files in its data folder, which outlive a reload or a restart of the bot.
 
 A folder that cannot be read or written costs only what is kept: the bot goes on, and a warning
 has the cause.
@@ -65,7 +65,7 @@ class JsonFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptConversation:
-    """What a conversation found and said.
+    """The found tools and the language of a conversation.
 
     Attributes:
         found: The names of the found tools, in their order.

@@ -34,7 +34,7 @@ PROMPT = "You are the assistant of a group chat. Answer briefly."
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a user asks for, and the call that a good model makes of it."""
+    """A user's question, and the call that a good model makes of it."""
 
     text: str
     query: str

@@ -42,7 +42,7 @@ __all__ = [
 
 
 class ShadowTurn(NamedTuple):
-    """What a search would have offered in a turn that was sent every tool.
+    """The offer of a search in a turn that was sent every tool.
 
     Attributes:
         message: The digest of the user's message.

@@ -41,7 +41,7 @@ _ORDER: tuple[Severity, ...] = ("error", "warning", "note")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
-    """What an examination found.
+    """The result of an examination.
 
     Attributes:
         findings: The findings, errors first, then in the order of the file.

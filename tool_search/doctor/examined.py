@@ -1,4 +1,4 @@
-"""What the checks look at: the settings, the tools and the profiles of one bot."""
+"""The subject of the checks: the settings, the tools and the profiles of one bot."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class GatewayToolSearch(Settings):
 
     @property
     def shown(self) -> ExposureSettings:
-        """What decides about the list of a client."""
+        """The settings that decide about the list of a client."""
         return ExposureSettings(
             enabled=self.enabled,
             max_tools_limit=self.max_tools_limit,

@@ -1,4 +1,4 @@
-"""What queries ask of an index about its terms, kept as it is asked for.
+"""Values of an index's terms, kept as queries ask for them.
 
 Reading the postings of frequent words for each query took four fifths of a search in a
 catalog of several scripts. A script of few tools has postings of its own here, so that a

@@ -36,7 +36,7 @@ from tool_search.values.json import encodable
 __all__ = ["RedisEvidence"]
 
 _MAX_TRIES = 200
-_LONGEST_PAUSE_S = 0.02
+_MAX_PAUSE_S = 0.02
 # The last second of the year 9999, which dates end with.
 _MAX_TIME = 253_402_300_799.0
 _log = logging.getLogger(__name__)
@@ -194,7 +194,7 @@ def _entry(tool: str, fields: Any) -> Evidence | None:
 
 async def _pause() -> None:
     """Let the process that wrote meanwhile go ahead."""
-    await asyncio.sleep(random.uniform(0, _LONGEST_PAUSE_S))  # noqa: S311
+    await asyncio.sleep(random.uniform(0, _MAX_PAUSE_S))  # noqa: S311
 
 
 def _text(content: bytes) -> str:
