@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -89,18 +89,6 @@ def build_app(
     def lifespan(_: Starlette) -> AbstractAsyncContextManager[None]:
         return _running(opened, manager)
 
-    middleware = []
-    if settings.cors:
-        middleware.append(
-            Middleware(
-                CORSMiddleware,
-                allow_origins=list(settings.cors),
-                allow_methods=["GET", "POST", "DELETE", "OPTIONS"],
-                allow_headers=["*"],
-                expose_headers=["Mcp-Session-Id"],
-            )
-        )
-
     async def answer_health(_: Request) -> Response:
         return JSONResponse(dict(health()))
 
@@ -111,9 +99,24 @@ def build_app(
             Route(settings.path, endpoint=_App(guarded)),
             *inspector,
         ],
-        middleware=middleware,
+        middleware=_cors(settings.cors),
         lifespan=lifespan,
     )
+
+
+def _cors(origins: Sequence[str]) -> list[Middleware]:
+    """Return what lets pages of these origins ask."""
+    if not origins:
+        return []
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=list(origins),
+            allow_methods=["GET", "POST", "DELETE", "OPTIONS"],
+            allow_headers=["*"],
+            expose_headers=["Mcp-Session-Id"],
+        )
+    ]
 
 
 def _inspector(recorder: Recorder, tokens: tuple[bytes, ...]) -> InspectorApp:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -12,7 +11,7 @@ from tool_search.providers.profiles import ProviderProfile, profile_for
 from tool_search.proxy.dialects.base import JSON, Emulated, WireDialect
 from tool_search.proxy.report import Report
 from tool_search.proxy.settings import ClientRule, UpstreamSettings
-from tool_search.values.json import read_json
+from tool_search.values.json import compact_json, read_json
 
 __all__ = [
     "ClientRequest",
@@ -111,4 +110,4 @@ def object_in(raw: bytes) -> JSON | None:
 
 def json_bytes(value: JSON) -> bytes:
     """Return an object as JSON text."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return compact_json(value).encode("utf-8", "replace")

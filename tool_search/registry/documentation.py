@@ -8,6 +8,7 @@ Source: tooldiscovery, package `tooldoc`, https://github.com/jonwraymond/tooldis
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -18,6 +19,7 @@ from tool_search.catalog.tool import Tool, schema_of
 from tool_search.errors import InvalidDocsError, ToolNotFoundError
 from tool_search.registry.facts import ToolFacts, facts_of
 from tool_search.values.json import JSON, plain_copy, shown
+from tool_search.values.redaction import log_failure
 
 __all__ = [
     "DescriptionLevel",
@@ -39,6 +41,8 @@ _MAX_EXAMPLE_CHARS = 300
 _MAX_RESULT_CHARS = 200
 _MAX_ARGS_DEPTH = 5
 _MAX_ARGS_KEYS = 50
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,6 +316,8 @@ class DocumentationStore:
         except Exception:
             if raises:
                 raise
+            # The documentation answers by itself; the resolver's owner has to know.
+            log_failure(_log, "the tool of the documented id %r cannot be read", tool_id)
             return None
 
     def _capped(self, examples: Sequence[ToolExample], limit: int) -> tuple[ToolExample, ...]:

@@ -7,8 +7,8 @@ Sources: OpenAI, "Chat Completions API" (chunks, indexes of tool calls, `stream_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from uuid import uuid4
 
 from tool_search.adapters.openai_chat.wire import to_wire
@@ -23,9 +23,9 @@ from tool_search.proxy.dialects.base import (
     SentEvent,
     VisibleCall,
     WireCall,
-    WireDialect,
     WireTool,
 )
+from tool_search.proxy.dialects.openai import OpenAIDialect, item_text, summed_usage
 from tool_search.values.json import read_object
 
 __all__ = ["OpenAIChat"]
@@ -34,9 +34,10 @@ _SYSTEM = ("system", "developer")
 _MAX_CHOICES = 1
 # Fields of a delta that come once, or are repeated, and never come in pieces.
 _WHOLE = ("id", "type", "role", "name")
+_usage = partial(summed_usage, before="prompt_tokens", after="completion_tokens")
 
 
-class OpenAIChat(WireDialect):
+class OpenAIChat(OpenAIDialect):
     """OpenAI's Chat Completions."""
 
     name = "openai_chat"
@@ -90,7 +91,7 @@ class OpenAIChat(WireDialect):
             return
         content = first.get("content")
         if isinstance(content, list):
-            before = _text(first)
+            before = item_text(first)
             more = [] if instruct(before) == before else [{"type": "text", "text": instruct("")}]
             body["messages"] = [{**first, "content": [*content, *more]}, *messages[1:]]
         else:
@@ -102,15 +103,11 @@ class OpenAIChat(WireDialect):
         ids = [str(call.get("id")) for call in _calls(item)]
         if item.get("role") == "tool":
             ids = [str(item.get("tool_call_id"))]
-        return ChainItem(str(item.get("role")), "" if ids else _text(item), tuple(ids))
+        return ChainItem(str(item.get("role")), "" if ids else item_text(item), tuple(ids))
 
     def is_reply(self, item: JSON) -> bool:
         """True for an item of the model."""
         return item.get("role") == "assistant"
-
-    def asked(self, item: JSON) -> str | None:
-        """Return the text of the user's message; None for any other item."""
-        return _text(item) if item.get("role") == "user" else None
 
     def calls(self, item: JSON) -> list[WireCall]:
         """Return the calls in an item of the model, in order."""
@@ -140,20 +137,9 @@ class OpenAIChat(WireDialect):
         """Return the provider's replies as the client sends them back."""
         return [_visible_message(replies, answers)]
 
-    def result_items(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
-        """Return the results at the end of a plan's history as items."""
-        messages: list[JSON] = to_wire(plan, profile, stream=False)["messages"]
-        last = max((i for i, m in enumerate(messages) if self.is_reply(m)), default=-1)
-        return messages[last + 1 :]
-
-    def own_tools(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
-        """Return the `tools` of a plan, in its order."""
-        tools: list[JSON] = to_wire(plan, profile, stream=False).get("tools", [])
-        return tools
-
-    def with_later(self, items: Iterable[JSON], later: Sequence[JSON]) -> list[JSON]:
-        """Return the items after a reply, with results that the client has not seen first."""
-        return [*later, *items]
+    def wire(self, plan: RequestPlan, profile: ProviderProfile) -> JSON:
+        """Return the request of a plan."""
+        return to_wire(plan, profile, stream=False)
 
     def stream(self, holds: Callable[[str, str | None], bool], body: JSON) -> ReplyStream:
         """Return a reader of streamed replies."""
@@ -170,11 +156,6 @@ class OpenAIChat(WireDialect):
         if last.get("usage"):
             merged["usage"] = _usage([reply.get("usage") or {} for reply in replies])
         return merged
-
-    def error_body(self, status: int, message: str) -> JSON:
-        """Return the dialect's form of an error of the proxy itself."""
-        kind = "invalid_request_error" if 400 <= status < 500 else "server_error"
-        return {"error": {"message": message, "type": kind, "param": None, "code": None}}
 
 
 class _ChunkStream(ReplyStream):
@@ -301,7 +282,14 @@ class _ChunkStream(ReplyStream):
         """Yield the chunks that end the completion."""
         yield self._chunk({}, _finish_reason(self._reason, self._next_index > 0))
         if self._usages and self._asks_usage:
-            yield SentEvent(None, {**self._base, "choices": [], "usage": _usage(self._usages)})
+            yield SentEvent(
+                None,
+                {
+                    **self._base,
+                    "choices": [],
+                    "usage": _usage(self._usages),
+                },
+            )
 
     @property
     def _asks_usage(self) -> bool:
@@ -360,15 +348,6 @@ def _calls(item: JSON) -> list[JSON]:
     return [c for c in calls if isinstance(c, dict)] if isinstance(calls, list) else []
 
 
-def _text(item: JSON) -> str:
-    content = item.get("content")
-    if isinstance(content, str):
-        return content
-    parts: Iterable[Any] = content if isinstance(content, list) else ()
-    texts = (part.get("text") for part in parts if isinstance(part, dict))
-    return "".join(text for text in texts if isinstance(text, str))
-
-
 def _under(call: JSON, visible: VisibleCall) -> JSON:
     function = {
         **(call.get("function") or {}), "name": visible.name, "arguments": visible.arguments,
@@ -397,17 +376,3 @@ def _visible_message(replies: Sequence[JSON], answers: CallAnswers) -> JSON:
 def _finish_reason(reason: object, has_call: bool) -> object:
     """Return the reason as it fits what the client sees: no call, no `tool_calls`."""
     return "stop" if reason == "tool_calls" and not has_call else reason
-
-
-def _usage(usages: Sequence[JSON]) -> JSON:
-    """Return the input of the last completion and the output of all.
-
-    Clients compute from the input how full the context is.
-    """
-    output = sum(int(usage.get("completion_tokens") or 0) for usage in usages)
-    last = usages[-1] if usages else {}
-    return {
-        **last,
-        "completion_tokens": output,
-        "total_tokens": int(last.get("prompt_tokens") or 0) + output,
-    }

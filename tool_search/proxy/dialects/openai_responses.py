@@ -8,7 +8,7 @@ namespaces); the openai SDK 3.54, which refuses a stream whose `response.id` cha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from functools import partial
 
 from tool_search.adapters.openai_responses.wire import to_wire
 from tool_search.hosts.chain import ChainItem
@@ -23,9 +23,9 @@ from tool_search.proxy.dialects.base import (
     SentEvent,
     VisibleCall,
     WireCall,
-    WireDialect,
     WireTool,
 )
+from tool_search.proxy.dialects.openai import OpenAIDialect, item_text, summed_usage
 from tool_search.values.json import compact_json
 
 __all__ = ["OpenAIResponses"]
@@ -34,9 +34,10 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 _BEGINS = ("response.created", "response.in_progress", "response.queued")
 # Fields of a response that repeat the request: the client sees its own.
 _ECHOED = ("tools", "instructions", "tool_choice", "previous_response_id")
+_usage = partial(summed_usage, before="input_tokens", after="output_tokens")
 
 
-class OpenAIResponses(WireDialect):
+class OpenAIResponses(OpenAIDialect):
     """OpenAI's Responses."""
 
     name = "openai_responses"
@@ -115,16 +116,12 @@ class OpenAIResponses(WireDialect):
             return None
         if "call_id" in item:
             return ChainItem(str(kind), "", (str(item["call_id"]),))
-        return ChainItem(str(item.get("role") or kind), _text(item))
+        return ChainItem(str(item.get("role") or kind), item_text(item))
 
     def is_reply(self, item: JSON) -> bool:
         """True for an item of the model."""
         kind = str(item.get("type") or "message")
         return item.get("role") == "assistant" or kind.endswith("_call") or kind == "reasoning"
-
-    def asked(self, item: JSON) -> str | None:
-        """Return the text of the user's message; None for any other item."""
-        return _text(item) if item.get("role") == "user" else None
 
     def calls(self, item: JSON) -> list[WireCall]:
         """Return the calls in an item of the model, in order."""
@@ -190,20 +187,9 @@ class OpenAIResponses(WireDialect):
         """Return the provider's replies as the client sends them back."""
         return [_sent_back(item) for item in _visible_output(replies, answers)]
 
-    def result_items(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
-        """Return the results at the end of a plan's history as items."""
-        items: list[JSON] = to_wire(plan, profile, stream=False)["input"]
-        last = max((i for i, item in enumerate(items) if self.is_reply(item)), default=-1)
-        return items[last + 1 :]
-
-    def own_tools(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
-        """Return the `tools` of a plan, in its order."""
-        tools: list[JSON] = to_wire(plan, profile, stream=False).get("tools", [])
-        return tools
-
-    def with_later(self, items: Iterable[JSON], later: Sequence[JSON]) -> list[JSON]:
-        """Return the items after a reply, with results that the client has not seen first."""
-        return [*later, *items]
+    def wire(self, plan: RequestPlan, profile: ProviderProfile) -> JSON:
+        """Return the request of a plan."""
+        return to_wire(plan, profile, stream=False)
 
     def stream(self, holds: Callable[[str, str | None], bool], body: JSON) -> ReplyStream:
         """Return a reader of streamed replies."""
@@ -216,11 +202,6 @@ class OpenAIResponses(WireDialect):
     def echoed(self, reply: JSON, body: JSON) -> JSON:
         """Return a reply that repeats the client's tools and instructions."""
         return _echoed(reply, body)
-
-    def error_body(self, status: int, message: str) -> JSON:
-        """Return the dialect's form of an error of the proxy itself."""
-        kind = "invalid_request_error" if 400 <= status < 500 else "server_error"
-        return {"error": {"message": message, "type": kind, "param": None, "code": None}}
 
 
 class _ResponseStream(ReplyStream):
@@ -398,15 +379,6 @@ def _loaded(definitions: Iterable[JSON], tool_of: Callable[[str], WireTool | Non
     return _grouped(entries)
 
 
-def _text(item: JSON) -> str:
-    content = item.get("content")
-    if isinstance(content, str):
-        return content
-    parts: Iterable[Any] = content if isinstance(content, list) else ()
-    texts = (part.get("text") for part in parts if isinstance(part, dict))
-    return "".join(text for text in texts if isinstance(text, str))
-
-
 def _sent_back(item: JSON) -> JSON:
     """Return an output item as input: an unfinished one has no place there."""
     return {k: v for k, v in item.items() if v is not None and (k, v) != ("status", "incomplete")}
@@ -461,17 +433,3 @@ def _echoed(response: JSON, body: JSON) -> JSON:
     if own.get("tool_choice", "") is None:
         own["tool_choice"] = response["tool_choice"]
     return {**response, **own}
-
-
-def _usage(usages: Sequence[JSON]) -> JSON:
-    """Return the input of the last response and the output of all.
-
-    Clients compute from the input how full the context is.
-    """
-    output = sum(int(usage.get("output_tokens") or 0) for usage in usages)
-    last = usages[-1] if usages else {}
-    return {
-        **last,
-        "output_tokens": output,
-        "total_tokens": int(last.get("input_tokens") or 0) + output,
-    }
