@@ -52,6 +52,7 @@ from tool_search.messages import ContentPart
 from tool_search.runner.providers import Providers, name_providers
 from tool_search.runner.runner import ToolSearchRunner
 from tool_search.sources import CombinedTools, ToolSource
+from tool_search.sources.failures import ServerFailures
 from tool_search.sources.updates import CatalogUpdates
 from tool_search.stores import ConversationKey, MemoryStore
 from tool_search.stores.opening import check_store, open_store
@@ -282,6 +283,7 @@ class Bot:
         await runner.permissions.grants.read()
         await runner.prepare()
         if sources:
+            runner.warn_from(ServerFailures(sources).take)
             updates = CatalogUpdates(combined, sources, partial(_apply, runner))
             updates.start()
             stack.push_async_callback(updates.aclose)

@@ -13,7 +13,14 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.mcp.helpers import SERVERS, free_port, over_http, plain, until, with_sdk
-from tool_search import Bot, ConfigurationError, ToolsDiscovered, open_bot, tool_from_function
+from tool_search import (
+    Bot,
+    ConfigurationError,
+    RunnerWarning,
+    ToolsDiscovered,
+    open_bot,
+    tool_from_function,
+)
 from tool_search.cli.application import app
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
@@ -96,6 +103,28 @@ async def test_a_server_that_comes_late_is_there_at_the_next_turn(
         assert await discovered(bot, "Use the late one") == ["late_tool"]
 
 
+async def failures(bot: Bot, question: str) -> list[str]:
+    """The warnings of a turn about servers."""
+    told = [event async for event in bot.run(question) if isinstance(event, RunnerWarning)]
+    return [event.message for event in told if event.code == "server_failed"]
+
+
+async def test_a_server_that_fails_is_one_warning_of_a_turn(
+    server: StandInServer, tmp_path: Path
+) -> None:
+    server.reset(model=ScriptedModel([ANSWER] * 4))
+    late = plain("late_tool", "die", fail_once=str(tmp_path / "marker"))
+    missing = {"command": "no-such-program-here"}
+    async with open_bot(settings(server, {"a": plain("add"), "b": missing, "c": late})) as bot:
+        missing_one, late_one = await failures(bot, "Hello")
+        assert "'no-such-program-here' is not in PATH" in missing_one
+        assert late_one.startswith("server 'c': ")
+        assert "the password is missing" in late_one
+        assert await failures(bot, "Hello again") == []
+        await until(lambda: "late_tool" in bot.runner.catalog)
+        assert await failures(bot, "And again") == []
+
+
 async def test_a_list_that_changes_during_a_turn_is_read_at_the_next(
     server: StandInServer,
 ) -> None:
@@ -146,11 +175,14 @@ def test_chat_searches_calls_and_answers(
     monkeypatch.setenv("LANG", "en_US.UTF-8")
     server.reset(model=ScriptedModel([SEARCH, ADD, ANSWER]))
     file = tmp_path / "bot.yaml"
-    file.write_text(json.dumps(settings(server, {"a": with_sdk()})))
+    servers = {"a": with_sdk(), "off": {"command": "no-such-program-here"}}
+    file.write_text(json.dumps(settings(server, servers)))
     outcome = CliRunner().invoke(app, ["chat", "--config", str(file)], input="What is 40 + 2?\n")
     assert outcome.exit_code == 0, outcome.stderr
     assert outcome.stdout.splitlines() == ["It is 42."]
     assert "← 42" in outcome.stderr
+    shown = " ".join(outcome.stderr.split())
+    assert shown.count("server 'off': the program 'no-such-program-here' is not in PATH") == 1
 
 
 def test_search_reads_servers_of_a_file(tmp_path: Path) -> None:

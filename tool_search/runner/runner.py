@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import (
     AsyncGenerator,
+    Callable,
     Collection,
     Iterable,
     Iterator,
@@ -169,6 +170,7 @@ class ToolSearchRunner:
             else None
         )
         self._assembler = ToolsAssembler()
+        self._more_warnings: Callable[[], Iterable[RunnerWarning]] = tuple
         self._strategies = tuple(strategies)
         StrategySet(self._strategies, self._assembler)  # a wrong one is an error before any turn
         self._conversations = OpenConversations()
@@ -279,6 +281,10 @@ class ToolSearchRunner:
             stack.push_async_callback(self._keeper.aclose)
             stack.push_async_callback(self._calls.aclose)
             stack.push_async_callback(self.permissions.aclose)
+
+    def warn_from(self, take: Callable[[], Iterable[RunnerWarning]]) -> None:
+        """Begin each turn with the warnings that a function returns."""
+        self._more_warnings = take
 
     def use(self, provider: str, *, conversation: ConversationKey | None = None) -> None:
         """Choose a provider from the next turn on, even one that is cooling down.
@@ -404,6 +410,8 @@ class ToolSearchRunner:
     async def _turn(
         self, known: OpenConversation, question: _Question
     ) -> AsyncGenerator[RunnerEvent, None]:
+        for warning in self._more_warnings():
+            yield warning
         provider = self._first(known.key)
         if known.last not in (None, provider):
             yield self._switched(known, provider)
