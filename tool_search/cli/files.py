@@ -10,8 +10,6 @@ from typing import Any
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.formats import json_values, parse_tools
-from tool_search.config.loading import load_config
-from tool_search.config.stores import StoreSettings
 from tool_search.errors import CatalogError, ConfigurationError
 from tool_search.search import JudgedQuery
 
@@ -21,7 +19,6 @@ __all__ = [
     "read_catalog",
     "read_judged_queries",
     "read_queries",
-    "store_file",
 ]
 
 
@@ -127,29 +124,3 @@ def _query(entry: Any, place: str) -> str:
     if not isinstance(query, str):
         raise ConfigurationError(f'{place}: must be an object with a "query", which is a text')
     return query
-
-
-def store_file(config: Path | None, store: Path | None) -> Path:
-    """Return the store of a bot, the named file, or the default store.
-
-    Raises:
-        ConfigurationError: Both are given, or the bot's store is in memory or in Redis.
-    """
-    if config is not None and store is not None:
-        raise ConfigurationError("give --config or --store, not both")
-    if store is not None:
-        return store
-    if config is None:
-        return StoreSettings().file()
-    settings = load_config(config).store
-    if settings.type == "memory":
-        raise ConfigurationError(
-            f"{config}: store.type is 'memory', which ends with the bot's process; "
-            "set it to sqlite to keep what is learned"
-        )
-    if settings.type == "redis":
-        raise ConfigurationError(
-            f"{config}: store.type is 'redis', and this command reads a file; use "
-            "tool_search.stores.redis.RedisStore in Python"
-        )
-    return settings.file(config)

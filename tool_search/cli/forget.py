@@ -12,12 +12,13 @@ from typing import Annotated, Any
 
 import typer
 
-from tool_search.cli.files import store_file
-from tool_search.cli.options import ConfigOption, JsonOption, StoreOption
+from tool_search.cli.exits import say
+from tool_search.cli.options import ConfigOption, JsonOption, PrefixOption, StoreOption
+from tool_search.cli.stores import ChosenStore, choose_store
 from tool_search.cli.terminal.language import spoken
 from tool_search.errors import ConfigurationError, StoreError
 from tool_search.stores import SQLiteStore
-from tool_search.stores.sqlite.erasure import Erased, Export, Selection
+from tool_search.stores.erasure import Erased, Export, Selection
 from tool_search.values.json import encodable
 
 __all__ = [
@@ -27,7 +28,7 @@ __all__ = [
 
 
 # The export is whole on the disk before anything is erased, or it does not exist.
-def write_export(path: Path, store: Path, parts: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
+def write_export(path: Path, store: str, parts: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
     """Write a new JSON file, readable by its owner alone, one entry a line.
 
     Raises:
@@ -55,8 +56,8 @@ def write_export(path: Path, store: Path, parts: Mapping[str, Iterable[Mapping[s
         ) from exc
 
 
-def _lines(store: Path, parts: Mapping[str, Iterable[Mapping[str, Any]]]) -> Iterator[str]:
-    yield f'{{"store": {_encode(str(store))}'
+def _lines(store: str, parts: Mapping[str, Iterable[Mapping[str, Any]]]) -> Iterator[str]:
+    yield f'{{"store": {_encode(store)}'
     for kind, entries in parts.items():
         yield f",\n{_encode(kind)}: ["
         separator = "\n"
@@ -75,6 +76,7 @@ def forget_command(
     *,
     config: ConfigOption = None,
     store: StoreOption = None,
+    prefix: PrefixOption = None,
     learned: Annotated[
         bool, typer.Option("--learned", help="Erase everything that searches have taught.")
     ] = False,
@@ -111,43 +113,53 @@ def forget_command(
 ) -> None:
     """Erase what was learned, conversations or grants, and print the counts.
 
-    Nothing of it is left in the store's file. A running bot starts such a
-    conversation again; its current turn is not kept.
+    Nothing of it is left in the store's file, or in the files of Redis. A running bot starts
+    such a conversation again; its current turn is not kept.
     """
     if not (learned or tool or conversation or user or everything):
         raise ConfigurationError(
             "nothing to forget was named; give --learned, --tool, --conversation, --user or --all"
         )
-    path = store_file(config, store)
+    place = choose_store(config, store, prefix)
     selection = Selection(
         conversations=None if everything else tuple(conversation or ()),
         tools=None if learned or everything else tuple(tool or ()),
         users=None if everything else tuple(user or ()),
     )
-    write = None if export is None else partial(write_export, export, path)
-    if path.exists():
-        erased = asyncio.run(_erase(path, selection, write))
+    write = None if export is None else partial(write_export, export, place.name)
+    if not place.is_missing:
+        erased = asyncio.run(_erase(place, selection, write))
     else:
         erased = Erased(0, 0, 0)
         if write is not None:
             write({"conversations": (), "grants": (), "evidence": ()})
     if as_json:
-        typer.echo(json.dumps(_as_object(path, erased, export), ensure_ascii=False))
+        typer.echo(json.dumps(_as_object(place, erased, export), ensure_ascii=False))
     else:
-        typer.echo(_as_line(path, erased, selection, export))
+        typer.echo(_as_line(place.name, erased, selection, export))
 
 
-async def _erase(path: Path, selection: Selection, export: Export | None) -> Erased:
-    async with SQLiteStore(path) as store:
-        return await store.erase(selection, export=export)
+async def _erase(place: ChosenStore, selection: Selection, export: Export | None) -> Erased:
+    if isinstance(place.store, SQLiteStore):
+        async with place.store as file:
+            return await file.erase(selection, export=export)
+    async with place.store as redis:
+        erased = await redis.erase(selection, export=export)
+        left = await redis.rewrite_files()
+    if left:
+        say(
+            f"warning: the files of the server may still have what was erased: {left}. Run "
+            "BGSAVE and BGREWRITEAOF on it"
+        )
+    return erased
 
 
-def _as_object(path: Path, erased: Erased, export: Path | None) -> dict[str, Any]:
+def _as_object(place: ChosenStore, erased: Erased, export: Path | None) -> dict[str, Any]:
     exported = {} if export is None else {"exported": str(export)}
-    return {"store": str(path), **erased._asdict(), **exported}
+    return {**place.to_dict(), **erased._asdict(), **exported}
 
 
-def _as_line(path: Path, erased: Erased, selection: Selection, export: Path | None) -> str:
+def _as_line(name: str, erased: Erased, selection: Selection, export: Path | None) -> str:
     parts = []
     if selection.tools != () or erased.evidence:
         parts.append(spoken("forget.evidence", count=erased.evidence))
@@ -157,7 +169,7 @@ def _as_line(path: Path, erased: Erased, selection: Selection, export: Path | No
         parts.append(spoken("forget.grants", count=erased.grants))
     *first, last = parts
     listed = spoken("forget.and", first=", ".join(first), last=last) if first else last
-    line = spoken("forget.erased", listed=listed, file=path)
+    line = spoken("forget.erased", listed=listed, file=name)
     if export is None:
         return line
     return "; ".join((line, spoken("forget.exported", file=export)))

@@ -15,13 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from tool_search.cli.exits import result_console
-from tool_search.cli.files import store_file
-from tool_search.cli.options import ConfigOption, JsonOption, StoreOption
+from tool_search.cli.options import ConfigOption, JsonOption, PrefixOption, StoreOption
+from tool_search.cli.stores import ChosenStore, choose_store
 from tool_search.cli.terminal.language import spoken
 from tool_search.config.stores import StoreSettings
 from tool_search.discovery.search_tool import clean_description
 from tool_search.search.learned import Evidence
-from tool_search.stores import SQLiteStore
 
 __all__ = ["learned_command"]
 
@@ -30,6 +29,7 @@ def learned_command(
     *,
     config: ConfigOption = None,
     store: StoreOption = None,
+    prefix: PrefixOption = None,
     tool: Annotated[
         str | None, typer.Option(metavar="NAME", help="Print only the words that found this tool.")
     ] = None,
@@ -40,8 +40,8 @@ def learned_command(
     Of a request only these words are kept, sorted, with salted hashes of the user and the
     conversation. Sources are the users who taught the words.
     """
-    path = store_file(config, store)
-    entries, conversations = asyncio.run(_load(path)) if path.exists() else ((), ())
+    place = choose_store(config, store, prefix)
+    entries, conversations = ((), ()) if place.is_missing else asyncio.run(_load(place))
     now = time.time()
     shown = sorted(
         (entry for entry in entries if tool in (None, entry.tool)),
@@ -49,17 +49,17 @@ def learned_command(
     )
     if as_json:
         content = {
-            "store": str(path),
+            **place.to_dict(),
             "evidence": [_entry_object(entry, now) for entry in shown],
             "conversations": list(conversations),
         }
         typer.echo(json.dumps(content, ensure_ascii=False))
     else:
-        _print_table(shown, conversations, path, now)
+        _print_table(shown, conversations, place, now)
 
 
-async def _load(path: Path) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:
-    async with SQLiteStore(path) as store:
+async def _load(place: ChosenStore) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:
+    async with place.store as store:
         return (await store.load_evidence()).entries, await store.conversations()
 
 
@@ -75,7 +75,7 @@ def _entry_object(entry: Evidence, now: float) -> dict[str, Any]:
 
 
 def _print_table(
-    entries: Sequence[Evidence], conversations: Sequence[str], path: Path, now: float
+    entries: Sequence[Evidence], conversations: Sequence[str], place: ChosenStore, now: float
 ) -> None:
     console = result_console()
     if entries:
@@ -101,8 +101,8 @@ def _print_table(
     if entries:
         learned = spoken("learned.entries", entries=len(entries), tools=tools)
     kept = spoken("learned.conversations", count=len(conversations))
-    console.print(Text(f"{learned}; {kept}; {path}", style="dim"))
-    others = [str(other) for other in _other_stores(path)]
+    console.print(Text(f"{learned}; {kept}; {place.name}", style="dim"))
+    others = [] if place.file is None else [str(each) for each in _other_stores(place.file)]
     if others:
         console.print(Text(spoken("learned.others", files=", ".join(others)), style="dim"))
 

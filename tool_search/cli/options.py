@@ -19,6 +19,7 @@ __all__ = [
     "EngineOption",
     "JsonOption",
     "McpOption",
+    "PrefixOption",
     "PresetOption",
     "StoreOption",
     "chosen",
@@ -55,7 +56,18 @@ PresetOption = Annotated[
     str | None,
     typer.Option("--preset", help=f"The ranking of another system: {', '.join(PRESETS)}."),
 ]
-StoreOption = Annotated[Path | None, typer.Option("--store", help="The store's own SQLite file.")]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="FILE|URL",
+        help="The store itself: its SQLite file, or the address of Redis.",
+    ),
+]
+PrefixOption = Annotated[
+    str | None,
+    typer.Option("--prefix", help="The prefix of the keys, if --store is Redis: tool-search."),
+]
 
 
 def chosen(option: str, value: str, allowed: Iterable[str]) -> str:

@@ -14,8 +14,9 @@ from rich.text import Text
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.cli.exits import result_console, say
-from tool_search.cli.files import read_catalog, store_file
-from tool_search.cli.options import JsonOption, StoreOption
+from tool_search.cli.files import read_catalog
+from tool_search.cli.options import JsonOption, PrefixOption, StoreOption
+from tool_search.cli.stores import ChosenStore, choose_store
 from tool_search.cli.terminal.language import number, percent, spoken, spoken_language
 from tool_search.config.bot import BotConfig
 from tool_search.config.loading import load_config
@@ -26,7 +27,6 @@ from tool_search.doctor.replay import Prices, Replays, replayed
 from tool_search.doctor.replay_plot import replay_svg
 from tool_search.errors import ConfigurationError, UnreadableRecordError
 from tool_search.providers.profiles import ProviderProfile, profile_for, profile_of
-from tool_search.stores import SQLiteStore
 from tool_search.values.json import encodable
 
 __all__ = ["replay_command"]
@@ -42,6 +42,7 @@ def replay_command(
         typer.Option("--config", help="The bot's YAML file: its tools, store and provider."),
     ] = None,
     store: StoreOption = None,
+    prefix: PrefixOption = None,
     catalog: Annotated[
         Path | None,
         typer.Option("--catalog", help="The file of tools, if the bot has other tools too."),
@@ -72,10 +73,11 @@ def replay_command(
         raise ConfigurationError("give --config or --catalog: the tools that were offered")
     bot = load_config(config) if config else BotConfig()
     tools = _tools(config, catalog, bot)
-    path = store if store is not None else store_file(config, None)
-    if not path.is_file():
-        raise ConfigurationError(f"{path} does not exist; name the file of a store")
-    records = asyncio.run(_records(path, time.time() - days * _DAY_S))
+    # With --store, --config has the tools and the provider, and another bot's store is read.
+    place = choose_store(None if store is not None else config, store, prefix)
+    if place.file is not None and not place.file.is_file():
+        raise ConfigurationError(f"{place.name} does not exist; name the file of a store")
+    records = asyncio.run(_records(place, time.time() - days * _DAY_S))
     cached = price / 10 if cached_price is None else cached_price
     found = replayed(
         records, tools, _profile(bot), config=bot, prices=Prices(fresh=price, cached=cached)
@@ -83,7 +85,7 @@ def replay_command(
     if plot is not None:
         _write(plot, replay_svg(found, spoken_language()))
     if as_json:
-        content = {"store": str(path), "days": days, **found.to_dict()}
+        content = {**place.to_dict(), "days": days, **found.to_dict()}
         typer.echo(encodable(json.dumps(content, ensure_ascii=False)))
     else:
         _print(found)
@@ -110,9 +112,9 @@ def _profile(bot: BotConfig) -> ProviderProfile:
     return profile_for("anthropic", "claude-sonnet-4-6", takes_cheapest=True)
 
 
-async def _records(path: Path, since: float) -> dict[str, ConversationRecord]:
+async def _records(place: ChosenStore, since: float) -> dict[str, ConversationRecord]:
     records = {}
-    async with SQLiteStore(path) as store:
+    async with place.store as store:
         for key in await store.conversations(since=since):
             try:
                 record = await store.load(key)

@@ -91,6 +91,19 @@ class RedisConnection:
 
         return await self._asked(ask)
 
+    async def each_node(self, *command: str) -> dict[str, Any]:
+        """Return the answer of each node to a command of operators, by the node's address."""
+
+        async def ask(client: Any) -> dict[str, Any]:
+            if not isinstance(client, redis_asyncio.RedisCluster):
+                return {self.address: await client.execute_command(*command)}
+            return {
+                node.name: await client.execute_command(*command, target_nodes=node)
+                for node in client.get_nodes()
+            }
+
+        return await self._asked(ask)
+
     async def aclose(self) -> None:
         """Close the connection; it cannot be used again."""
         self._is_closed = True

@@ -35,12 +35,14 @@ from tool_search.stores.redis.scripts import (
     SAVE_MODE,
     SET_ASIDE,
     STAGE,
+    USED,
 )
 from tool_search.values.json import compact_json, encodable, read_json
 
-__all__ = ["RedisConversations"]
+__all__ = ["Head", "RedisConversations"]
 
 _MAX_PARTS = 1024
+_HEADS_AT_ONCE = 200
 _MAX_TRIES = 8
 # A reply or a request of this size holds the event loop for a few milliseconds.
 _PAGE_BYTES = 250_000
@@ -58,6 +60,20 @@ class _KeptParts(NamedTuple):
     revision: str
     messages: tuple[Message, ...]
     discoveries: tuple[Discovery, ...]
+
+
+class Head(NamedTuple):
+    """The first key of a conversation.
+
+    Attributes:
+        key: The key in Redis.
+        name: The written key of the conversation; None if another program wrote it.
+        at: Its last use in seconds since 1970, by the server's clock; None: not known.
+    """
+
+    key: str
+    name: bytes | None
+    at: float | None
 
 
 class RedisConversations:
@@ -211,11 +227,31 @@ class RedisConversations:
         """Return True if anything of a conversation is stored."""
         return await self._connection.run(NAME, self._of(key)[:1]) is not None
 
-    async def list_keys(self) -> tuple[ConversationKey, ...]:
-        """Return all conversations, sorted."""
+    async def list_keys(self, since: float | None = None) -> tuple[ConversationKey, ...]:
+        """Return all conversations, sorted.
+
+        Args:
+            since: Only those that were used since this time, and those without a time.
+        """
+        keys = []
+        for found in await self.list_heads():
+            is_old = since is not None and found.at is not None and found.at < since
+            if found.name is not None and not is_old:
+                keys.append(read_key(found.name))
+        return tuple(sorted(set(keys)))
+
+    async def list_heads(self) -> list[Head]:
+        """Return the first key of every conversation, with its name and its last use."""
         heads = await self._connection.matching(self._keys.heads)
-        names = [await self._connection.run(NAME, (_text(head),)) for head in heads]
-        return tuple(sorted({read_key(name) for name in names if name is not None}))
+        found = []
+        for first in range(0, len(heads), _HEADS_AT_ONCE):
+            asked = [self._head(_text(head)) for head in heads[first : first + _HEADS_AT_ONCE]]
+            found += await asyncio.gather(*asked)
+        return found
+
+    async def _head(self, head: str) -> Head:
+        name, at = await self._connection.run(USED, (head,))
+        return Head(head, name, int(at) / 1000 if at is not None and at.isdigit() else None)
 
     async def load_mode(self, key: ConversationKey) -> str | None:
         """Return the permission mode of a conversation, or None if none was set."""

@@ -9,7 +9,7 @@ import math
 import random
 import secrets
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tool_search.errors import StoreError
@@ -25,8 +25,10 @@ from tool_search.stores.base import KeptEvidence
 from tool_search.stores.redis.connection import RedisConnection
 from tool_search.stores.redis.keys import Keys
 from tool_search.stores.redis.scripts import (
+    CLEAR_EVIDENCE,
     EVIDENCE_REVISION,
     LOAD_EVIDENCE,
+    LOAD_SALT,
     READ_EVIDENCE,
     SALT,
     WRITE_EVIDENCE,
@@ -62,6 +64,11 @@ class RedisEvidence:
         """Return the salt of the hashes in the evidence."""
         return bytes(await self._connection.run(SALT, self._keys, secrets.token_bytes(32)))
 
+    async def known_salt(self) -> bytes | None:
+        """Return the salt, or None if no hash was made yet."""
+        salt = await self._connection.run(LOAD_SALT, self._keys)
+        return None if salt is None else bytes(salt)
+
     async def load(self) -> KeptEvidence:
         """Return all evidence."""
         revision, known = await self._load()
@@ -89,16 +96,24 @@ class RedisEvidence:
 
     async def forget(self, tool: str | None) -> int:
         """Erase the evidence for one tool, or all of it; return the number of entries."""
-        return await self._erase(
+        return await self.erase(
             lambda known: [e for e in known if tool is None or e.tool == encodable(tool)]
         )
+
+    async def clear(self) -> None:
+        """Erase what is left if it cannot be read."""
+        revision, known = await self._load()
+        if not any(known.values()):
+            # After a change by another process, its new entries stay.
+            await self._connection.run(CLEAR_EVIDENCE, self._keys, revision)
 
     async def _shrink(self) -> None:
         """Erase the weakest entries beyond the bound of the whole store."""
         # A time before all: this erases what is too much, and forgets nothing by its age.
-        await self._erase(lambda known: _beyond(known, select_evidence(known, 0.0)))
+        await self.erase(lambda known: _beyond(known, select_evidence(known, 0.0)))
 
-    async def _erase(self, select: Any) -> int:
+    async def erase(self, select: Callable[[Sequence[Evidence]], Sequence[Evidence]]) -> int:
+        """Erase the entries that a function selects; return their number."""
         for _ in range(_MAX_TRIES):
             revision, known = await self._load()
             every = [entry for own in known.values() for entry in own]

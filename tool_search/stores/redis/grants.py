@@ -69,6 +69,14 @@ class RedisGrants:
             "the grants are changed by other processes all the time; try again", fault="locked"
         )
 
+    async def clear(self) -> None:
+        """Erase the grants that cannot be read."""
+        revision, flat = await self._connection.run(LOAD_GRANTS, self._keys)
+        gone = [written for written in flat[::2] if _read(written) is None]
+        if gone:
+            # After a change by another process, the next erasure takes them.
+            await self._connection.run(ERASE_GRANTS, self._keys, revision, *gone)
+
     async def erase_expired(self, keep_ms: int, is_there: Callable[[str], Awaitable[bool]]) -> None:
         """Erase the grants of conversations that ended by their age.
 

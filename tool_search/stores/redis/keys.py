@@ -33,10 +33,21 @@ class Keys:
             f"{prefix}:{{evidence}}:{part}" for part in ("entries", "times", "meta")
         )
         self.heads = f"{_literal(prefix)}:{{*}}:head"
+        self.staging = f"{_literal(prefix)}:{{*}}:staged:*"
 
     def conversation(self, key: ConversationKey) -> tuple[str, ...]:
         """Return the keys of a conversation: head, messages, discoveries, mode, set aside."""
-        tag = _digest(key)
+        return self._of_tag(_digest(key))
+
+    def of_head(self, head: str) -> tuple[str, ...]:
+        """Return the keys of the conversation whose first key this is."""
+        return self._of_tag(self.tag(head))
+
+    def tag(self, key: str) -> str:
+        """Return the hash tag of one of this store's keys."""
+        return key[len(self._prefix) :].partition("{")[2].partition("}")[0]
+
+    def _of_tag(self, tag: str) -> tuple[str, ...]:
         return tuple(f"{self._prefix}:{{{tag}}}:{part}" for part in _PARTS)
 
     def staged(self, key: ConversationKey, revision: int) -> str:

@@ -14,6 +14,7 @@ __all__ = [
     "ADD_GRANTS",
     "APPEND",
     "CHECK_VERSION",
+    "CLEAR_EVIDENCE",
     "ERASE_GRANTS",
     "EVIDENCE_REVISION",
     "FORGET",
@@ -22,6 +23,7 @@ __all__ = [
     "LOAD_EVIDENCE",
     "LOAD_GRANTS",
     "LOAD_MODE",
+    "LOAD_SALT",
     "LOCK",
     "NAME",
     "OLD_GRANTS",
@@ -34,6 +36,7 @@ __all__ = [
     "SET_ASIDE",
     "STAGE",
     "UNLOCK",
+    "USED",
     "WRITE_EVIDENCE",
     "Script",
 ]
@@ -74,9 +77,9 @@ local function newer(version)
     return stored and tonumber(stored) > tonumber(version) and tonumber(stored)
 end
 local function touch(version, name, keep_ms)
-    redis.call('HSET', head, 'version', version, 'key', name)
-    local keep = tonumber(keep_ms)
-    local ends = string.format('%.0f', math.floor(now_us() / 1000) + keep)
+    local now, keep = math.floor(now_us() / 1000), tonumber(keep_ms)
+    redis.call('HSET', head, 'version', version, 'key', name, 'at', string.format('%.0f', now))
+    local ends = string.format('%.0f', now + keep)
     for _, key in ipairs({head, messages, found, mode, aside}) do
         if keep > 0 then redis.call('PEXPIREAT', key, ends) else redis.call('PERSIST', key) end
     end
@@ -154,6 +157,9 @@ return {'saved'}
 
 # Returns the written key of a conversation.
 NAME = Script("return redis.call('HGET', KEYS[1], 'key')", flags=_READS)
+
+# Returns {the written key, milliseconds since 1970 of the last use}; early heads have no time.
+USED = Script("return redis.call('HMGET', KEYS[1], 'key', 'at')", flags=_READS)
 
 # ARGV: number of messages that are staged already, the next ones. Returns the number now.
 STAGE = Script(
@@ -376,4 +382,18 @@ SALT = Script(
 redis.call('HSETNX', KEYS[3], 'salt', ARGV[1])
 return redis.call('HGET', KEYS[3], 'salt')
 """
+)
+
+LOAD_SALT = Script("return redis.call('HGET', KEYS[3], 'salt')", flags=_READS)
+
+# ARGV: the revision that was read.
+CLEAR_EVIDENCE = Script(
+    _COUNTED
+    + """
+if revision() ~= ARGV[1] then return 0 end
+redis.call('UNLINK', entries, second)
+changed()
+return 1
+""",
+    flags=_SMALL,
 )

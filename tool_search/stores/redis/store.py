@@ -11,8 +11,10 @@ from tool_search.discovery.state import Discovery
 from tool_search.errors import ConfigurationError
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
+from tool_search.stores.erasure import Erased, Export, Selection
 from tool_search.stores.redis.connection import RedisConnection
 from tool_search.stores.redis.conversations import RedisConversations
+from tool_search.stores.redis.erasure import RedisErasure
 from tool_search.stores.redis.evidence import RedisEvidence
 from tool_search.stores.redis.grants import RedisGrants
 from tool_search.stores.redis.keys import Keys
@@ -64,6 +66,18 @@ class RedisStore:
         self._conversations = RedisConversations(self._connection, self._keys, self._keep_ms)
         self._evidence = RedisEvidence(self._connection, self._keys)
         self._grants = RedisGrants(self._connection, self._keys)
+        self._erasure = RedisErasure(
+            self._connection,
+            self._keys,
+            conversations=self._conversations,
+            evidence=self._evidence,
+            grants=self._grants,
+        )
+
+    @property
+    def address(self) -> str:
+        """The address without user and password."""
+        return self._connection.address
 
     def __repr__(self) -> str:
         return f"RedisStore({self._connection.address!r})"
@@ -123,9 +137,38 @@ class RedisStore:
         await self._grants.erase(lambda grant: grant.conversation == key)
         await self._conversations.forget(key)
 
-    async def conversations(self) -> tuple[ConversationKey, ...]:
-        """Return all conversations, sorted."""
-        return await self._conversations.list_keys()
+    async def erase(self, selection: Selection, *, export: Export | None = None) -> Erased:
+        """Erase all selected data; return the numbers of entries.
+
+        The server may have it in its files until `rewrite_files`.
+
+        Args:
+            selection: The data to erase.
+            export: Writes the data first, in a thread. A conversation that goes on meanwhile
+                is not erased, and a StoreError says so at the end.
+
+        Raises:
+            Exception: Any exception of `export`; then nothing was erased.
+        """
+        return await self._erasure.erase(selection, export)
+
+    async def rewrite_files(self) -> str:
+        """Let the server write its files anew, so that nothing erased is left in them.
+
+        Returns:
+            The reason why something may be left; empty if there is none.
+        """
+        return await self._erasure.rewrite()
+
+    async def conversations(self, *, since: float | None = None) -> tuple[ConversationKey, ...]:
+        """Return all conversations, sorted.
+
+        Args:
+            since: Only those that were last used at this time or later, in seconds since 1970
+                by the server's clock. A conversation of an early version has no time, and is
+                among them.
+        """
+        return await self._conversations.list_keys(since)
 
     async def lock_turn(self, key: ConversationKey, *, holder: str, lease_s: float) -> bool:
         """Take or renew the lock of a conversation's turns; return False if another has it."""

@@ -21,6 +21,7 @@ from tool_search.discovery.state import Discovery, DiscoveryState
 from tool_search.errors import CatalogError, StoreError, UnreadableRecordError
 from tool_search.messages import Message
 from tool_search.stores.base import ConversationKey
+from tool_search.stores.erasure import as_json, text_of
 from tool_search.stores.sqlite.grants import erase_grants_of_conversation
 from tool_search.values.json import compact_json, encodable, read_json
 
@@ -93,9 +94,9 @@ def load_record(connection: sqlite3.Connection, key: ConversationKey) -> Convers
         return None
     messages = connection.execute(_MESSAGES, (key,)).fetchall()
     with _name_conversation(key):
-        content = read_json(_text(row[0]))
+        content = read_json(text_of(row[0]))
         if isinstance(content, dict) and "history" not in content:
-            content["history"] = [read_json(_text(text)) for (text,) in messages]
+            content["history"] = [read_json(text_of(text)) for (text,) in messages]
         record = ConversationRecord.from_dict(content)
     return replace(record, discoveries=_discoveries(connection, key).entries)
 
@@ -212,25 +213,12 @@ def export_conversation(connection: sqlite3.Connection, key: ConversationKey) ->
     found = connection.execute("SELECT record FROM conversation WHERE key = ?", (key,)).fetchone()
     aside = connection.execute("SELECT content FROM set_aside WHERE key = ?", (key,))
     parts = {
-        "record": _as_json(found[0]) if found else None,
-        "history": [_as_json(text) for (text,) in connection.execute(_MESSAGES, (key,))],
-        "discoveries": [_as_json(text) for text, _ in connection.execute(_DISCOVERIES, (key,))],
-        "set_aside": [_as_json(text) for (text,) in aside],
+        "record": as_json(found[0]) if found else None,
+        "history": [as_json(text) for (text,) in connection.execute(_MESSAGES, (key,))],
+        "discoveries": [as_json(text) for text, _ in connection.execute(_DISCOVERIES, (key,))],
+        "set_aside": [as_json(text) for (text,) in aside],
     }
     return {name: part for name, part in parts.items() if part}
-
-
-def _as_json(content: object) -> Any:
-    try:
-        return read_json(_text(content))
-    except (ValueError, RecursionError):
-        return content if isinstance(content, str) else repr(content)
-
-
-def _text(content: object) -> str:
-    if not isinstance(content, str):
-        raise ValueError(f"it must be text, not {type(content).__name__}")  # noqa: TRY004
-    return content
 
 
 def list_all_keys(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
@@ -304,7 +292,7 @@ def _discoveries(connection: sqlite3.Connection, key: ConversationKey) -> Discov
 
 
 def _discovery(tool: object, via: object) -> Discovery:
-    entry = {"tool": read_json(_text(tool)), "via": via}
+    entry = {"tool": read_json(text_of(tool)), "via": via}
     check_discovery(entry)
     return Discovery(tool=Tool.from_dict(entry["tool"]), via=entry["via"])
 

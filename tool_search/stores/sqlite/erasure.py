@@ -7,13 +7,12 @@ erased.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
-from tool_search.search.learned import Evidence, source_hash
+from tool_search.search.learned import Evidence
 from tool_search.stores.base import ConversationKey, Grant
+from tool_search.stores.erasure import Erased, Selection, evidence_object, select_learned
 from tool_search.stores.sqlite.conversations import (
     erase_conversations,
     export_conversation,
@@ -22,34 +21,7 @@ from tool_search.stores.sqlite.conversations import (
 from tool_search.stores.sqlite.evidence import erase_entries, load_evidence, load_salt
 from tool_search.stores.sqlite.grants import erase_grants, load_grants, load_mode
 
-__all__ = ["Erased", "Export", "Selection", "erase", "preview"]
-
-Export = Callable[[Mapping[str, Iterable[Mapping[str, Any]]]], None]
-"""Writes the data to be erased, by kind; if it raises, nothing is erased."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """A selection of data to erase.
-
-    Attributes:
-        conversations: Conversations with all their data, and the evidence that was last
-            renewed in them; None: all conversations.
-        tools: Tools whose evidence is erased; None: all evidence.
-        users: Users whose grants and evidence are erased; None: all grants.
-    """
-
-    conversations: tuple[ConversationKey, ...] | None = ()
-    tools: tuple[str, ...] | None = ()
-    users: tuple[str, ...] | None = ()
-
-
-class Erased(NamedTuple):
-    """The numbers of erased entries."""
-
-    evidence: int
-    conversations: int
-    grants: int
+__all__ = ["erase", "preview"]
 
 
 def preview(
@@ -59,7 +31,7 @@ def preview(
     return {
         "conversations": _conversations(connection, selection.conversations),
         "grants": _grants(connection, selection.users),
-        "evidence": map(_evidence_object, _learned(connection, selection)),
+        "evidence": map(evidence_object, _learned(connection, selection)),
     }
 
 
@@ -74,6 +46,8 @@ def erase(connection: sqlite3.Connection, selection: Selection) -> Erased:
     if tools is None:
         # Rows that cannot be read go, too.
         connection.execute("DELETE FROM evidence")
+    if selection.users is None:
+        connection.execute("DELETE FROM permission_grant")
     return Erased(
         evidence=len(learned),
         conversations=sum(erase_conversations(connection, key) for key in _each(keys)),
@@ -115,45 +89,7 @@ def _grants(
 
 
 def _learned(connection: sqlite3.Connection, selection: Selection) -> list[Evidence]:
-    """Return the selected evidence: of the tools, the users and the conversations."""
+    """Return the selected evidence."""
     if selection == Selection():
         return []
-    entries = load_evidence(connection)
-    if selection.tools is None:
-        return entries
-    users, conversations = _hashes(connection, selection)
-    return [
-        entry
-        for entry in entries
-        if entry.tool in selection.tools
-        or entry.source in users
-        or entry.conversation in conversations
-    ]
-
-
-def _hashes(
-    connection: sqlite3.Connection, selection: Selection
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the salted hashes of the selected users and conversations."""
-    salt = load_salt(connection)
-    if salt is None:
-        return frozenset(), frozenset()
-    return (
-        frozenset(source_hash(name, salt=salt, kind="user") for name in selection.users or ()),
-        frozenset(
-            source_hash(key, salt=salt, kind="conversation")
-            for key in selection.conversations or ()
-        ),
-    )
-
-
-def _evidence_object(entry: Evidence) -> dict[str, Any]:
-    at = datetime.fromtimestamp(entry.at, UTC).isoformat()
-    known = {"source": entry.source, "conversation": entry.conversation}
-    return {
-        "tool": entry.tool,
-        "words": list(entry.words),
-        "strength": entry.strength,
-        "at": at,
-        **{name: value for name, value in known.items() if value},
-    }
+    return select_learned(load_evidence(connection), selection, load_salt(connection))

@@ -15,12 +15,12 @@ from tool_search.conversation.record import ConversationRecord
 from tool_search.discovery.state import Discovery
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
+from tool_search.stores.erasure import Erased, Export, Selection
 from tool_search.stores.sqlite import conversations as sqlite_conversations
 from tool_search.stores.sqlite import erasure as sqlite_erasure
 from tool_search.stores.sqlite import evidence as sqlite_evidence
 from tool_search.stores.sqlite import grants as sqlite_grants
 from tool_search.stores.sqlite.conversations import KeptParts
-from tool_search.stores.sqlite.erasure import Erased, Export, Selection
 from tool_search.stores.sqlite.file import SQLiteFile, Synchronous
 from tool_search.stores.sqlite.pruning import Pruning
 
