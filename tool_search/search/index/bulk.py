@@ -7,8 +7,9 @@ The numbers are those of `Postings`, to the bit.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice, pairwise, repeat
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, islice, pairwise, repeat
 from typing import TypeAlias
 
 import numpy as np
@@ -23,10 +24,11 @@ from tool_search.search.text.documents import (
     MAX_PARTS,
     MAX_TERMS,
     Vocabulary,
-    field_stretches,
+    ascii_text,
     impact_of,
     plain_word,
     read_stretch,
+    stretches_of,
     tool_fields,
 )
 from tool_search.search.text.tokenizer import Segmenter
@@ -63,14 +65,6 @@ def bulk_postings(
     return {term: posting for term, posting in postings.by_term.items() if posting}
 
 
-class _TermNumbers(dict[str, int]):
-    """The number of each term, in the order in which they are first asked for."""
-
-    def __missing__(self, term: str) -> int:
-        number = self[term] = len(self)
-        return number
-
-
 class _NumberedWords(dict[str, int]):
     """The number of each stretch of text, and tables of what is in it.
 
@@ -84,7 +78,7 @@ class _NumberedWords(dict[str, int]):
     def __init__(self) -> None:
         super().__init__()
         self.vocabulary = Vocabulary()
-        self.terms = _TermNumbers()
+        self.terms: defaultdict[str, int] = defaultdict(count().__next__)
         self._content = array("q")
         self._ends = array("q", [0])
         self._lengths = array("d")
@@ -114,16 +108,17 @@ def _read_block(
 
     The fields of a tool are numbered from `MAX_PARTS` times its place in the block.
     """
-    stretches: list[str] = []
+    texts: list[str] = []
     simple: list[int] = []
     others: list[int] = []
     for place, (_, tool) in enumerate(block):
-        own = field_stretches(tool)
-        if own is None:
+        text = ascii_text(tool)
+        if text is None:
             others.append(place)
         else:
-            stretches += own
+            texts.append(text)
             simple.append(place)
+    stretches = stretches_of("".join(texts))
     numbers = np.fromiter(map(words.__getitem__, stretches), np.intp, len(stretches))
     content, ends, lengths = words.tables()
     is_end = numbers == 0
@@ -189,7 +184,7 @@ class _GrowingPostings:
         fields: _Numbers,
         ones: NDArray[np.float64],
         doc_ids: _Numbers,
-        numbers: _TermNumbers,
+        numbers: Mapping[str, int],
     ) -> None:
         """Add the occurrences of terms in fields."""
         for term in islice(numbers, len(self._by_number), None):

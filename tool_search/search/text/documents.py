@@ -21,11 +21,11 @@ from tool_search.search.text.tokenizer import (
     MAX_WORD_CHARS,
     Piece,
     Segmenter,
+    chunk_terms,
     chunks_of,
     english_stem,
     has_cjk,
     mixed_pieces,
-    piece_of,
     pieces,
 )
 from tool_search.values.json import JSON
@@ -46,7 +46,7 @@ __all__ = [
     "ToolTerms",
     "Vocabulary",
     "Words",
-    "field_stretches",
+    "ascii_text",
     "field_texts",
     "field_words",
     "impact_of",
@@ -54,6 +54,7 @@ __all__ = [
     "plain_word",
     "read_stretch",
     "sequence_of",
+    "stretches_of",
     "tool_fields",
     "tool_impacts",
     "tool_terms",
@@ -212,7 +213,7 @@ def field_words(
     """
     text = _joined(texts, max_chars)
     if text.isascii():
-        return list(map(_known.__getitem__, _stretches(text)))
+        return list(map(_known.__getitem__, stretches_of(text)))
     return list(_cut(text, segmenter))
 
 
@@ -222,7 +223,8 @@ def _joined(texts: Sequence[str], max_chars: int) -> str:
     return text.replace(FIELD_SIGN, " ") if FIELD_SIGN in text else text
 
 
-def _stretches(text: str) -> list[str]:
+def stretches_of(text: str) -> list[str]:
+    """Return the stretches of ASCII text between characters that no word has."""
     return text.encode("ascii").translate(_SPACED).decode("ascii").split()
 
 
@@ -250,11 +252,19 @@ def _cut(text: str, segmenter: Segmenter | None) -> Iterator[Words]:
 
 def _words(piece: Piece) -> Words:
     _, words, forms, compounds, is_stop_word, is_cjk = piece
-    sequence = words[0] if len(words) == 1 and not is_cjk else piece.sequence
+    sequence = piece.sequence
     if is_stop_word:
         return (), (), 0, sequence
     length = len(words) * (_CJK_LENGTH if is_cjk else 1)
     return words + compounds, forms, length, sequence
+
+
+def _chunk_words(chunk: str) -> Words:
+    """Return the words of a chunk without Chinese, as `_words` does, in less time."""
+    words, forms, compounds, is_stop_word = chunk_terms(chunk)
+    if is_stop_word:
+        return (), (), 0, words[0]
+    return words + compounds, forms, len(words), " ".join(words)
 
 
 def _read(stretch: str) -> Words:
@@ -264,7 +274,7 @@ def _read(stretch: str) -> Words:
     without Chinese, as `chunks_of` cuts them.
     """
     if not stretch.isascii() or stretch.isalpha():
-        return _words(piece_of(stretch))
+        return _chunk_words(stretch)
     if stretch == _END_SIGN:
         return _TEXT_END
     if stretch == FIELD_SIGN:
@@ -272,7 +282,7 @@ def _read(stretch: str) -> Words:
     chunks = chunks_of(stretch)
     if len(chunks) == 1:
         chunk = chunks[0]
-        return _words(piece_of(chunk)) if chunk == stretch else _known[chunk]
+        return _chunk_words(chunk) if chunk == stretch else _known[chunk]
     found = [_known[chunk] for chunk in chunks]
     return (
         tuple([term for words in found for term in words[0]]),
@@ -473,13 +483,13 @@ def impact_of(frequency: _Frequency) -> _Frequency:
     return frequency / (frequency + _K1)
 
 
-def field_stretches(tool: Tool) -> list[str] | None:
-    """Return the stretches of all fields, each with `FIELD_SIGN` at its end.
+def ascii_text(tool: Tool) -> str | None:
+    """Return the texts of all fields, each with `FIELD_SIGN` at its end.
 
     None if a field is not ASCII.
     """
     joined = f" {FIELD_SIGN} ".join((*_joined_fields(field_texts(tool)), ""))
-    return _stretches(joined) if joined.isascii() else None
+    return joined if joined.isascii() else None
 
 
 def _joined_fields(fields: Mapping[FieldName, list[str]]) -> list[str]:
@@ -519,7 +529,7 @@ def _tool_words(
     joined = f" {FIELD_SIGN} ".join(texts)
     if not joined.isascii():
         return _words_of_fields(texts, segmenter)
-    stretches = _stretches(joined)
+    stretches = stretches_of(joined)
     words = list(map(known.__getitem__, stretches))
     ends: list[int] = []
     place = -1

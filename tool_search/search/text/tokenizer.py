@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from operator import add
 from sys import intern
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tool_search.errors import SearchError
 from tool_search.search.text.cache import BoundedCache
@@ -39,6 +39,7 @@ __all__ = [
     "Segmenter",
     "between_phrases",
     "characters_and_bigrams",
+    "chunk_terms",
     "chunks_of",
     "english_stem",
     "has_cjk",
@@ -46,7 +47,6 @@ __all__ = [
     "join_spaced_characters",
     "mixed_pieces",
     "normalized",
-    "piece_of",
     "pieces",
     "script_runs",
     "to_simplified",
@@ -318,17 +318,26 @@ def _cjk_pieces(run: str, segmenter: Segmenter | None) -> Iterator[Piece]:
         yield Piece(run[start:end], kept, kept, (), is_stop_word=not kept, is_cjk=True)
 
 
-def piece_of(chunk: str) -> Piece:
+def _piece_of(chunk: str) -> Piece:
     """Return the piece of a word or identifier without Chinese.
 
     Of a very long one, the beginning counts.
     """
+    return Piece(chunk[:MAX_WORD_CHARS], *chunk_terms(chunk))
+
+
+ChunkTerms: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], bool]
+"""Words, forms, compounds and whether it is a stop word; see `Piece`."""
+
+
+def chunk_terms(chunk: str) -> ChunkTerms:
+    """Return the terms of a word or identifier without Chinese; see `_piece_of`."""
     chunk = chunk[:MAX_WORD_CHARS]
     is_ascii = chunk.isascii()
     # Most chunks are plain words: a shortcut with the same result.
     if is_ascii and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
         form = chunk.lower()
-        return Piece(chunk, (_english_stems[form],), (form,), (), form in STOP_WORDS)
+        return (_english_stems[form],), (form,), (), form in STOP_WORDS
     if is_ascii:
         stem: Callable[[str], str] = _english_stems.__getitem__
         plain = _ASCII_PART.findall(chunk)[:_MAX_PARTS]
@@ -340,20 +349,20 @@ def piece_of(chunk: str) -> Piece:
     # s3, k8s, mp4 and IPv4 are words, not a letter and a number.
     if len(plain) < 2 or (len(chunk) <= _SHORT and chunk.isalnum()):
         form = _plain(chunk)
-        return Piece(chunk, (stem(form),), (form,), (), form in STOP_WORDS)
+        return (stem(form),), (form,), (), form in STOP_WORDS
     forms = tuple([form for form in plain if len(form) > 1 or form.isdigit()])
     words = tuple(map(stem, forms))
     if plain[0].isdigit() and all(map(str.isdigit, plain)):
-        return Piece(chunk, words, forms)
+        return words, forms, (), False
     joined = list(map(add, plain, plain[1:]))
     if len(plain) > 2:
         joined.append("".join(plain))
     # Joined words are seldom seen again: their stems are not kept.
-    stems = map(intern, _english_all(joined)) if is_ascii else map(_stem, joined)
-    return Piece(chunk, words, forms, tuple(dict.fromkeys(stems)))
+    stems = _english_all(joined) if is_ascii else map(_stem, joined)
+    return words, forms, tuple(dict.fromkeys(stems)), False
 
 
-_known = BoundedCache(piece_of, max_values=_MAX_KNOWN, max_chars=MAX_WORD_CHARS)
+_known = BoundedCache(_piece_of, max_values=_MAX_KNOWN, max_chars=MAX_WORD_CHARS)
 
 
 @cache
