@@ -15,8 +15,6 @@ from tool_search.testing.store_contract import (
     EvidenceContract,
     GrantContract,
     PermissionModeContract,
-    RevisionContract,
-    SetAsideContract,
     StoreContract,
 )
 
@@ -29,14 +27,7 @@ class TestMemory(ConversationContract, EvidenceContract, GrantContract, Permissi
         yield MemoryStore()
 
 
-class TestSQLite(
-    ConversationContract,
-    RevisionContract,
-    SetAsideContract,
-    EvidenceContract,
-    GrantContract,
-    PermissionModeContract,
-):
+class TestSQLite(StoreContract):
     """The store in a file."""
 
     @pytest.fixture(autouse=True)

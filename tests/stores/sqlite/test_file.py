@@ -136,7 +136,7 @@ async def test_evidence_of_version_3_goes_on_without_a_source(path: Path) -> Non
     connection = sqlite3.connect(path)
     connection.executescript(
         """
-        DROP TABLE salt; DROP TABLE evidence;
+        DROP TABLE turn_lock; DROP TABLE salt; DROP TABLE evidence;
         CREATE TABLE evidence (
             tool TEXT NOT NULL, words TEXT NOT NULL, at REAL NOT NULL, strength REAL NOT NULL,
             level REAL NOT NULL, PRIMARY KEY (tool, words)
@@ -156,6 +156,24 @@ async def test_evidence_of_version_3_goes_on_without_a_source(path: Path) -> Non
         assert len(await kept_in(store)) == 2
     (count,) = sqlite3.connect(path).execute("SELECT count(*) FROM set_aside").fetchone()
     assert count > 0
+
+
+async def test_a_file_of_version_4_goes_on(path: Path) -> None:
+    """It had no locks."""
+    learned = replace(success("t", "w", at=2e9), source="one", conversation="two")
+    async with SQLiteStore(path) as store:
+        await store.save("a", talked(2))
+        await store.add_evidence([learned])
+        salt = await store.evidence_salt()
+    connection = sqlite3.connect(path)
+    connection.executescript("DROP TABLE turn_lock; PRAGMA user_version = 4")
+    connection.close()
+    for _ in range(2):
+        async with SQLiteStore(path) as store:
+            assert await store.load("a") == talked(2)
+            assert await kept_in(store) == {learned}
+            assert await store.evidence_salt() == salt
+            assert await store.lock_turn("a", holder="h", lease_s=60)
 
 
 async def test_a_damaged_salt_is_replaced(path: Path) -> None:

@@ -23,6 +23,7 @@ from tool_search.messages import Message
 from tool_search.stores.base import ConversationKey
 from tool_search.stores.erasure import as_json, text_of
 from tool_search.stores.sqlite.grants import erase_grants_of_conversation
+from tool_search.stores.sqlite.locks import erase_ended_locks
 from tool_search.values.json import compact_json, encodable, read_json
 
 __all__ = [
@@ -200,6 +201,7 @@ def prune(
     _erase(connection, gone, _TABLES[:-1])
     for (key,) in gone:
         erase_grants_of_conversation(connection, key)
+        erase_ended_locks(connection, key)
     connection.execute("DELETE FROM set_aside WHERE at < ?", (oldest,))
     return len(gone)
 
@@ -249,6 +251,7 @@ def erase_conversations(connection: sqlite3.Connection, key: ConversationKey | N
         count = int(connection.execute(_OF_KEY, {"key": key}).fetchone() is not None)
         _erase(connection, [(key,)], _TABLES)
     erase_grants_of_conversation(connection, key)
+    erase_ended_locks(connection, key)
     return count
 
 

@@ -25,7 +25,7 @@ operating system writes it. The end of the process loses nothing with any of the
 
 _SMALL_BYTES = 32_000_000
 _SWEEP_EVERY_S = 60.0
-_VERSION = 4
+_VERSION = 5
 _APPLICATION = int.from_bytes(b"tool", "big")
 # Version 1 had the statements up to `revision`, and histories inside the records.
 _SCHEMA = """
@@ -78,6 +78,12 @@ ALTER TABLE evidence_4 RENAME TO evidence;
 CREATE INDEX evidence_by_level ON evidence (level);
 CREATE TABLE salt (value BLOB NOT NULL)
 """
+_SCHEMA_5 = """
+CREATE TABLE turn_lock (
+    key TEXT PRIMARY KEY, holder TEXT NOT NULL, lease_s REAL NOT NULL, ends REAL NOT NULL,
+    process TEXT NOT NULL
+) WITHOUT ROWID
+"""
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
@@ -113,16 +119,18 @@ class SQLiteFile:
         return await loop.run_in_executor(self._worker, self._transaction, "BEGIN", work)
 
     async def write(
-        self, work: Callable[[sqlite3.Connection], _T], *, is_durable: bool = False
+        self, work: Callable[[sqlite3.Connection], _T], *, is_durable: bool | None = None
     ) -> _T:
         """Run the work while no other process writes.
 
         Args:
             work: Changes the file.
-            is_durable: True waits for the disk, with any setting.
+            is_durable: True waits for the disk with any setting, False with none; None: as set.
         """
         loop = asyncio.get_running_loop()
-        level: Synchronous = "full" if is_durable else self._synchronous
+        level = self._synchronous
+        if is_durable is not None:
+            level = "full" if is_durable else "normal"
         result = await loop.run_in_executor(
             self._worker, self._transaction, "BEGIN IMMEDIATE", work, level
         )
@@ -270,7 +278,7 @@ class SQLiteFile:
                 "name another store.path",
                 fault="newer",
             )
-        for since, schema in ((3, _SCHEMA), (4, _SCHEMA_4)):
+        for since, schema in ((3, _SCHEMA), (4, _SCHEMA_4), (5, _SCHEMA_5)):
             for statement in schema.split(";") if version < since else ():
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")

@@ -8,11 +8,13 @@ import sqlite3
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 from tool_search.conversation.record import ConversationRecord
 from tool_search.discovery.state import Discovery
+from tool_search.errors import StoreError
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
 from tool_search.stores.erasure import Erased, Export, Selection
@@ -20,6 +22,7 @@ from tool_search.stores.sqlite import conversations as sqlite_conversations
 from tool_search.stores.sqlite import erasure as sqlite_erasure
 from tool_search.stores.sqlite import evidence as sqlite_evidence
 from tool_search.stores.sqlite import grants as sqlite_grants
+from tool_search.stores.sqlite import locks as sqlite_locks
 from tool_search.stores.sqlite.conversations import KeptParts
 from tool_search.stores.sqlite.file import SQLiteFile, Synchronous
 from tool_search.stores.sqlite.pruning import Pruning
@@ -65,6 +68,8 @@ class SQLiteStore:
         self._file = SQLiteFile(self.path, patience_s=patience_s, synchronous=synchronous)
         self._clock = clock
         self._parts: OrderedDict[ConversationKey, KeptParts] = OrderedDict()
+        # Locks that this store has taken: a holder for each conversation.
+        self._locks: dict[ConversationKey, str] = {}
         self._pruning = Pruning(self._file, keep_days, keep_conversations, clock)
 
     async def __aenter__(self) -> Self:
@@ -81,6 +86,9 @@ class SQLiteStore:
 
     async def aclose(self) -> None:
         """Close the file after all started work; the store cannot be used again."""
+        for key, holder in tuple(self._locks.items()):
+            with suppress(StoreError):  # the lease ends by itself
+                await self.unlock_turn(key, holder=holder)
         await self._file.aclose()
 
     async def load(self, key: ConversationKey) -> ConversationRecord | None:
@@ -180,6 +188,37 @@ class SQLiteStore:
         erased = await self._file.write(work, is_durable=True)
         await self._file.leave_no_traces(at_once=True)
         return erased
+
+    async def lock_turn(self, key: ConversationKey, *, holder: str, lease_s: float) -> bool:
+        """Take or renew the lock of a conversation's turns; return False if another has it.
+
+        The lock of a process that was killed ends at once on Linux, and elsewhere with its
+        lease.
+        """
+        # Most tries of a turn that waits are refused, and must not keep others from writing.
+        if await self._file.read(
+            lambda connection: sqlite_locks.is_locked(connection, key, holder)
+        ):
+            return False
+        # The end of the machine ends its locks.
+        is_taken = await self._file.write(
+            lambda connection: sqlite_locks.take_lock(connection, key, holder, lease_s),
+            is_durable=False,
+        )
+        if is_taken:
+            self._locks[key] = holder
+        return is_taken
+
+    async def unlock_turn(self, key: ConversationKey, *, holder: str) -> None:
+        """Release the lock, if the holder has it."""
+        if self._locks.get(key) == holder:
+            del self._locks[key]
+        await self._file.write(
+            lambda connection: connection.execute(
+                "DELETE FROM turn_lock WHERE key = ? AND holder = ?", (key, holder)
+            ),
+            is_durable=False,
+        )
 
     async def conversations(self, *, since: float | None = None) -> tuple[ConversationKey, ...]:
         """Return all conversations, sorted.
