@@ -173,22 +173,33 @@ def kept_prefix(before: bytes, after: bytes) -> KeptPrefix:
     Raises:
         ValueError: A body is not a JSON object, or has entries that are none.
     """
-    old, new = _read(before), _read(after)
+    old = _read(before)
+    new = old if before == after else _read(after)
     change = _first_change(old, new)
-    was, now = _prompt_parts(old), _prompt_parts(new)
-    total = sum(map(len, was))
+    was = _prompt_parts(old)
+    total = _size(was)
     continues = change is None or not change.in_prompt
-    kept = total if continues else _shared_bytes(was, now)
+    kept = total if continues else _shared_bytes(_written(was), _written(_prompt_parts(new)))
     return KeptPrefix(kept_bytes=kept, total_bytes=total, change=change)
 
 
-def _prompt_parts(body: JSON) -> list[bytes]:
+def _prompt_parts(body: JSON) -> list[Any]:
     """Return the parts of a prompt that a cache keeps, in the order of the prompt."""
     parts = [tool for tool in body.get("tools") or () if not _defers(tool)]
     parts += [body[name] for name in ("system", "instructions") if body.get(name)]
     if not body.get("previous_response_id"):
         parts += _items(body.get("input" if "input" in body else "messages"))
+    return parts
+
+
+def _written(parts: Sequence[Any]) -> list[bytes]:
     return [compact_json(part).encode("utf-8", "replace") for part in parts]
+
+
+def _size(parts: Sequence[Any]) -> int:
+    """Return the bytes of all parts, which are written at once: that is quicker."""
+    # Without the brackets of the list and the commas between its parts.
+    return len(compact_json(parts).encode("utf-8", "replace")) - len(parts) - 1 if parts else 0
 
 
 def _shared_bytes(old: Sequence[bytes], new: Sequence[bytes]) -> int:
@@ -290,6 +301,9 @@ def _excerpt(value: object) -> str:
 
 def _tool_changes(old: JSON, new: JSON) -> Iterator[PrefixChange]:
     """Yield the first change among definitions in the prefix, then among the others."""
+    # Most lists are the same, which their text says sooner than each of their parts.
+    if compact_json(old.get("tools")) == compact_json(new.get("tools")):
+        return
     said = json.dumps(old.get("messages") or old.get("input") or [], ensure_ascii=False)
     for deferred in (False, True):
         before = [(i, t) for i, t in enumerate(old.get("tools") or ()) if _defers(t) == deferred]
@@ -320,7 +334,6 @@ def _list_change(
             return Difference(f"tools[{index}]", tool, None), "tool_removed", _name(tool)
         (was, before), (index, after) = old[place], new[place]
         if _name(before) == _name(after):
-            # Most are the same, which their text says sooner than each of their parts.
             if before == after and compact_json(before) == compact_json(after):
                 continue
             found = first_difference(before, after, f"tools[{index}]")

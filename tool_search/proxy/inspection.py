@@ -204,7 +204,7 @@ class _RecordWriter:
         dialect, turn = self._request.dialect, self._report.turn
         replies = turn.replies if turn else []
         for index, sent in enumerate(self._report.sent):
-            body = object_in(sent) or {}
+            body = self._request.body if sent is self._request.raw else object_in(sent) or {}
             reply = replies[index] if index < len(replies) else None
             yield StepRecord(
                 request_bytes=len(sent),
