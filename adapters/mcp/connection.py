@@ -17,6 +17,7 @@ from tool_search.adapters.mcp.http import HttpFailures, http_transport
 from tool_search.adapters.mcp.oauth import oauth_client
 from tool_search.adapters.mcp.protocol import (
     CONNECTION_CLOSED,
+    HEADER_MISMATCH,
     NotSentError,
     Progress,
     RefusedError,
@@ -25,11 +26,12 @@ from tool_search.adapters.mcp.protocol import (
     open_session,
 )
 from tool_search.adapters.mcp.stdio import ServerProcess
+from tool_search.adapters.mcp.watching import WatchedResources
 from tool_search.catalog.tool import Tool
 from tool_search.config.mcp import MCPServerSettings
 from tool_search.errors import ConfigurationError, SourceError
 from tool_search.execution.results import describe_exception
-from tool_search.sources.base import ServerState, ServerStatus
+from tool_search.sources.base import OnUpdate, ServerState, ServerStatus, Unsubscribe
 from tool_search.sources.definitions import ListedTools, read_definitions
 from tool_search.sources.variables import expand
 
@@ -92,6 +94,7 @@ class ServerConnection:
         self._tried = asyncio.Condition()
         self._failures = HttpFailures()
         self._process: ServerProcess | None = None
+        self._watched = WatchedResources(name)
 
     @property
     def status(self) -> ServerStatus:
@@ -168,9 +171,33 @@ class ServerConnection:
                 return await self._answer(session, method, params, on_progress)
             except NotSentError:
                 self._lose(session)
-            session = await self.session()
+                session = await self.session()
+            except SourceError as exc:
+                if exc.code != HEADER_MISMATCH:
+                    raise
+                # The call did not run: the tool's schema, which says what is written into
+                # HTTP headers too, has changed since it was listed.
+                await self._list(session)
+                self._on_change(self.name)
             try:
                 return await self._answer(session, method, params, on_progress)
+            except NotSentError as exc:
+                self._lose(session)
+                raise SourceError(f"is not connected: {exc}", server=self.name) from exc
+
+    async def watch(self, uri: str, callback: OnUpdate) -> Unsubscribe:
+        """Call a function after each change of a resource; return the end of it.
+
+        Raises:
+            SourceError: The server cannot be reached, does not offer it, or refuses.
+            TimeoutError: There was no answer within the time-out of its entry.
+        """
+        async with asyncio.timeout(self._settings.timeout):
+            session = await self.session()
+            try:
+                return await self._watched.add(session, uri, callback)
+            except RefusedError as exc:
+                raise SourceError(str(exc), server=self.name, code=exc.code, data=exc.data) from exc
             except NotSentError as exc:
                 self._lose(session)
                 raise SourceError(f"is not connected: {exc}", server=self.name) from exc
@@ -261,7 +288,11 @@ class ServerConnection:
             try:
                 async with asyncio.timeout(limit):
                     session = await stack.enter_async_context(
-                        open_session(self._transport(settings), on_list_changed=self._list_again)
+                        open_session(
+                            self._transport(settings),
+                            on_list_changed=self._list_again,
+                            on_updated=self._watched.hear,
+                        )
                     )
                     await self._list(session)
             except TimeoutError as exc:
@@ -270,6 +301,9 @@ class ServerConnection:
                 ) from exc
             listening = asyncio.create_task(self._listen(session))
             stack.push_async_callback(_ended, listening)
+            resuming = asyncio.create_task(self._watched.resume(session))
+            stack.push_async_callback(_ended, resuming)
+            stack.callback(self._watched.stop)
             await self._serve(session)
 
     def _transport(self, settings: MCPServerSettings) -> Transport:

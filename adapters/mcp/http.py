@@ -13,7 +13,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import anyio
 
@@ -24,6 +24,7 @@ from tool_search.adapters.mcp.protocol import (
     set_definitions_aside,
     sse_client,
     streamable_http_client,
+    with_capabilities,
 )
 from tool_search.adapters.mcp.stdio import MAX_MESSAGE_BYTES
 from tool_search.config.mcp import MCPServerSettings
@@ -107,12 +108,31 @@ async def _watched(
     async with anyio.create_task_group() as group:
         group.start_soon(pump)
         try:
-            yield given, write
+            yield given, _Writer(write)
         finally:
             group.cancel_scope.cancel()
             given.close()
             # SDK 1.x leaves its own end open.
             await read.aclose()
+
+
+class _Writer:
+    """A stream for messages to a server, each of which passes `with_capabilities`."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def send(self, message: Any) -> None:
+        await self._inner.send(with_capabilities(message))
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
 class _BoundedTransport(_http.AsyncBaseTransport):  # type: ignore[misc]

@@ -9,8 +9,15 @@ Source: mcp 1.26 `client/session.py`, mcp 2.3 `client/client.py`, `client/sessio
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
 try:
@@ -29,10 +36,12 @@ except ImportError as exc:
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 import tool_search
+from tool_search.sources.base import CLIENT_CAPABILITIES
 
 __all__ = [
     "CONNECTION_CLOSED",
     "HAS_SESSIONLESS",
+    "HEADER_MISMATCH",
     "Message",
     "NotSentError",
     "Progress",
@@ -44,6 +53,7 @@ __all__ = [
     "set_definitions_aside",
     "sse_client",
     "streamable_http_client",
+    "with_capabilities",
     "written_message",
 ]
 
@@ -53,7 +63,10 @@ HAS_SESSIONLESS = hasattr(mcp, "Client")
 CONNECTION_CLOSED = -32_000
 METHOD_NOT_FOUND = -32_601
 _LIST_CHANGED = "notifications/tools/list_changed"
+_UPDATED = "notifications/resources/updated"
 _CANCELLED = "notifications/cancelled"
+# The protocol's key in the `_meta` of each request, on versions without a session.
+_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 # Under this key of a result's `_meta`, the definitions as the server wrote them.
 _ASIDE = "tool_search/definitions"
 _HEADER_MARK = "x-mcp-header"
@@ -64,8 +77,11 @@ if HAS_SESSIONLESS:
     from mcp.shared.exceptions import MCPError
 
     _LISTEN_ERRORS: tuple[type[Exception], ...] = (SubscriptionLost, TimeoutError, MCPError)
+    HEADER_MISMATCH = types.jsonrpc.HEADER_MISMATCH
 else:
     from mcp.shared.exceptions import McpError as MCPError
+
+    HEADER_MISMATCH = -32_020
 
 Message = Any
 """A `SessionMessage` of the SDK."""
@@ -230,6 +246,26 @@ class Session:
         except _LISTEN_ERRORS:
             on_change()
 
+    @asynccontextmanager
+    async def listen_to(self, uris: Sequence[str]) -> AsyncGenerator[AsyncIterator[str], None]:
+        """Listen to resources, on versions without a session; give the changed addresses.
+
+        They end when the stream does.
+
+        Raises:
+            RefusedError: The server does not listen to all of them.
+        """
+        try:
+            async with self._client.listen(resource_subscriptions=uris) as events:
+                if set(uris) - set(events.honored.resource_subscriptions or ()):
+                    raise RefusedError("it does not report all of these", code=0, data=None)
+                yield _addresses(events)
+        except ListenNotSupportedError as exc:
+            raise RefusedError(str(exc), code=METHOD_NOT_FOUND, data=None) from exc
+        except _LISTEN_ERRORS as exc:
+            code = getattr(getattr(exc, "error", None), "code", 0)
+            raise RefusedError(str(exc), code=code, data=None) from exc
+
     @property
     def listens(self) -> bool:
         """True if changes come through `listen`."""
@@ -250,6 +286,12 @@ class Session:
         task.add_done_callback(self._tasks.discard)
 
 
+async def _addresses(events: Any) -> AsyncGenerator[str, None]:
+    with suppress(*_LISTEN_ERRORS):
+        async for event in events:
+            yield str(event.uri)
+
+
 def _refused(exc: Any) -> RefusedError | NotSentError:
     error = exc.error
     if isinstance(error.data, Mapping) and error.data.get("tool_search/unsent") is True:
@@ -259,13 +301,26 @@ def _refused(exc: Any) -> RefusedError | NotSentError:
 
 @asynccontextmanager
 async def open_session(
-    transport: Transport, *, on_list_changed: Callable[[], None]
+    transport: Transport,
+    *,
+    on_list_changed: Callable[[], None],
+    on_updated: Callable[[str], None],
 ) -> AsyncGenerator[Session, None]:
-    """Open a session over a transport, by the newest protocol that both sides know."""
+    """Open a session over a transport, by the newest protocol that both sides know.
+
+    Args:
+        transport: The transport.
+        on_list_changed: Called when the server's list of tools has changed.
+        on_updated: Called with the address of a resource that has changed.
+    """
 
     async def hear(message: Any) -> None:
-        if getattr(getattr(message, "root", message), "method", "") == _LIST_CHANGED:
+        inner = getattr(message, "root", message)
+        method = getattr(inner, "method", "")
+        if method == _LIST_CHANGED:
             on_list_changed()
+        elif method == _UPDATED:
+            on_updated(str(inner.params.uri))
 
     version = tool_search.__version__
     info = types.Implementation(name="tool-search-middleware", version=version)
@@ -288,6 +343,21 @@ def _json(model: Any) -> dict[str, Any]:
     return content
 
 
+def with_capabilities(message: Message) -> Message:
+    """Say in a request, which is changed in place, what the one that it is for is capable of.
+
+    The SDK writes the capabilities of the connection, which serves many.
+    """
+    inner = getattr(message, "message", None)
+    params = getattr(getattr(inner, "root", inner), "params", None)
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if isinstance(meta, dict) and CLIENT_CAPABILITIES in meta:
+        given = meta.pop(CLIENT_CAPABILITIES)
+        if isinstance(meta.get(_CAPABILITIES), dict):
+            meta[_CAPABILITIES] = {**meta[_CAPABILITIES], **given}
+    return message
+
+
 def parse_message(line: bytes) -> Message:
     """Return one line of a server as a message.
 
@@ -303,7 +373,7 @@ def parse_message(line: bytes) -> Message:
 
 def written_message(message: Message) -> bytes:
     """Return a message as one line for a server."""
-    inner = message.message
+    inner = with_capabilities(message).message
     if HAS_SESSIONLESS:
         text = inner.model_dump_json(by_alias=True, exclude_unset=True)
     else:

@@ -32,7 +32,13 @@ from tool_search.execution.results import (
     failure_result,
 )
 from tool_search.messages import ToolCall
-from tool_search.sources.base import ServerStatus, SourceChange, Unsubscribe
+from tool_search.sources.base import (
+    MISSING_CAPABILITY,
+    OnUpdate,
+    ServerStatus,
+    SourceChange,
+    Unsubscribe,
+)
 from tool_search.sources.results import result_from_answer
 from tool_search.values.clean_text import clean_line
 from tool_search.values.redaction import log_failure
@@ -159,6 +165,22 @@ class MCPSource:
             SourceError: There is no such server, or it cannot be reached.
         """
         return await self._connection(server).session()
+
+    async def watch(self, server: str, uri: str, callback: OnUpdate) -> Unsubscribe:
+        """Call a function with the address of a server's resource after each change of it.
+
+        A lost connection ends nothing: changes may have been missed then, so each resource
+        is reported once when the server is back.
+
+        Returns:
+            A function that ends it.
+
+        Raises:
+            SourceError: There is no such server, it cannot be reached, it does not report
+                changes of resources, or it refuses.
+            TimeoutError: It did not answer within the `timeout` of its entry.
+        """
+        return await self._connection(server).watch(uri, callback)
 
     def timeout_of(self, server: str) -> float:
         """Return the seconds that a call of a server may take."""
@@ -319,6 +341,8 @@ class _MCPExecutor:
             )
         except SourceError as exc:
             _log.warning("tool %r failed: %s", name, exc)
+            if exc.code == MISSING_CAPABILITY:
+                return failure_result("failed", "call.needs_input", language, name=name)
             cause = clean_line(str(exc), _MAX_PROGRESS_CHARS)
             return failure_result("failed", "call.failed", language, name=name, cause=cause)
         except TimeoutError:

@@ -31,6 +31,8 @@ class GatewayClient:
         trail: Its searches and calls, from which searches learn.
         has_called: True if a tool was called since its last search.
         listeners: The transport's own object for its subscriptions.
+        watched: The ends of its subscriptions to resources, by address.
+        is_closed: True if its session is over.
     """
 
     key: str
@@ -41,10 +43,18 @@ class GatewayClient:
     trail: SearchTrail = field(default_factory=SearchTrail, repr=False)
     has_called: bool = False
     listeners: Any = field(default=None, repr=False)
+    watched: dict[str, Callable[[], None]] = field(default_factory=dict, repr=False)
+    is_closed: bool = False
 
     def drain_lessons(self) -> tuple[Lesson, ...]:
         """Return what its searches have taught since the last call of this method."""
         return self.trail.drain_lessons()
+
+    def close(self) -> None:
+        """End its subscriptions."""
+        self.is_closed = True
+        while self.watched:
+            self.watched.popitem()[1]()
 
 
 class GatewayClients:
@@ -91,6 +101,7 @@ class GatewayClients:
     def close(self, client: GatewayClient) -> None:
         """Forget a client whose session is over."""
         self._known.pop(client.key, None)
+        client.close()
 
     def _get(self, key: str, offer: Offer, user: str | None) -> GatewayClient:
         known = self._known.get(key)
@@ -105,5 +116,5 @@ class GatewayClients:
         client = GatewayClient(key, self._model[1].fresh(), user=user)
         self._known[key] = client
         while len(self._known) > _MAX_CLIENTS:
-            self._known.popitem(last=False)
+            self._known.popitem(last=False)[1].close()
         return client

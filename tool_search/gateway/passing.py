@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 from tool_search.errors import SourceError
 from tool_search.gateway.calls import RefusedRequestError
 from tool_search.gateway.names import gateway_name, split_name
+from tool_search.sources.base import OnUpdate, Unsubscribe
 from tool_search.values.clean_text import cut_text
 from tool_search.values.json import compact_json, shown
 
@@ -41,6 +42,13 @@ class _HasServers(Protocol):
     ) -> dict[str, Any]: ...
 
     async def session(self, server: str) -> Any: ...
+
+
+@runtime_checkable
+class _Watches(Protocol):
+    """The part of `MCPSource` that reports changes of resources."""
+
+    async def watch(self, server: str, uri: str, callback: OnUpdate) -> Unsubscribe: ...
 
 
 class PassedRequests:
@@ -94,22 +102,27 @@ class PassedRequests:
                 return await self._ask(server, "resources/read", {**_rest(params), "uri": uri})
             except RefusedRequestError as exc:
                 refusal = exc
-        raise refusal or RefusedRequestError(
-            f"no server has the resource {shown(uri)}", kind="unknown"
-        )
+        raise refusal or _no_resource(uri)
 
-    async def subscribe(self, params: _Params, *, ends: bool = False) -> None:
-        """Subscribe to a resource at its server, or end that.
+    async def watch(self, uri: str, callback: OnUpdate) -> Unsubscribe:
+        """Call a function after each change of a resource; return the end of it.
 
         Raises:
             RefusedRequestError: No server has it, or the server refused.
         """
-        uri = _text_in(params, "uri")
-        method = "resources/unsubscribe" if ends else "resources/subscribe"
-        for server in (await self._servers_of(uri))[:1]:
-            await self._ask(server, method, {"uri": uri})
-            return
-        raise RefusedRequestError(f"no server has the resource {shown(uri)}", kind="unknown")
+        refusal: RefusedRequestError | None = None
+        source: object = self._source
+        if not isinstance(source, _Watches):
+            raise _no_resource(uri)
+        for server in await self._servers_of(uri):
+            try:
+                return await source.watch(server, uri, callback)
+            except SourceError as exc:
+                refusal = RefusedRequestError(str(exc), kind="failed", code=exc.code)
+            except TimeoutError:
+                problem = f"server {server!r} did not answer in time"
+                refusal = RefusedRequestError(problem, kind="failed")
+        raise refusal or _no_resource(uri)
 
     async def complete(self, params: _Params) -> dict[str, Any]:
         """Return completions of an argument of a prompt or of a template.
@@ -128,7 +141,7 @@ class PassedRequests:
         uri = _text_in(ref, "uri")
         for server in (await self._servers_of(uri))[:1]:
             return await self._ask(server, "completion/complete", _rest(params))
-        raise RefusedRequestError(f"no server has the resource {shown(uri)}", kind="unknown")
+        raise _no_resource(uri)
 
     def _prompt(self, name: str) -> tuple[str, str]:
         server, own = split_name(name)
@@ -222,6 +235,10 @@ class PassedRequests:
                 kind="failed",
             )
         return _plain(answer)
+
+
+def _no_resource(uri: str) -> RefusedRequestError:
+    return RefusedRequestError(f"no server has the resource {shown(uri)}", kind="unknown")
 
 
 def _items(value: object) -> Iterable[object]:

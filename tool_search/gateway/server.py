@@ -5,7 +5,10 @@ Source: mcp 2.3 `server/lowlevel/server.py`, `server/connection.py`, `server/sub
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 try:
@@ -24,7 +27,12 @@ if not hasattr(mcp, "Client"):
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.lowlevel import NotificationOptions, Server
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourceUpdated,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -34,7 +42,9 @@ from tool_search.gateway.clients import GatewayClient
 from tool_search.gateway.passing import PassedRequests
 from tool_search.gateway.service import GatewayService
 from tool_search.i18n import text
+from tool_search.sources.base import CLIENT_CAPABILITIES
 from tool_search.values.clean_text import clean_line
+from tool_search.values.json import compact_json
 
 __all__ = ["SERVER_NAME", "GatewayServer"]
 
@@ -46,6 +56,11 @@ _COMPLETE = {"resultType": "complete"}
 # A list that grows must not be kept by a client.
 _UNCACHED = {**_COMPLETE, "ttlMs": 0, "cacheScope": "private"}
 _MORE = ("inputResponses", "requestState")
+_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+# What a server may ask for in the answer to a call.
+_ASKED_FOR = ("elicitation", "sampling", "roots")
+_MAX_CAPABILITY_CHARS = 2_000
+_MAX_WATCHED = 1_000
 
 
 class _Listeners:
@@ -57,6 +72,19 @@ class _Listeners:
 
     async def send(self) -> None:
         await self.bus.publish(ToolsListChanged())
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """Reports a resource to the subscriptions of one client; equal for the same address."""
+
+    listeners: _Listeners
+    uri: str
+    send_later: Callable[[Callable[[], Awaitable[None]]], None]
+
+    def __call__(self, _: str) -> None:
+        # The subscribed address: a stream has no others.
+        self.send_later(partial(self.listeners.bus.publish, ResourceUpdated(self.uri)))
 
 
 class _Server(Server[Any]):
@@ -95,6 +123,8 @@ class GatewayServer:
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
             on_completion=self._complete,
+            on_subscribe_resource=self._subscribe,
+            on_unsubscribe_resource=self._unsubscribe,
             on_subscriptions_listen=self._listen,
         )
 
@@ -149,7 +179,7 @@ class GatewayServer:
                 params.name,
                 params.arguments or {},
                 on_progress=ctx.session.report_progress if wants else None,
-                more={key: raw[key] for key in _MORE if key in raw},
+                more={key: raw[key] for key in _MORE if key in raw} | _capabilities(ctx, raw),
             )
         except RefusedRequestError as exc:
             if exc.kind == "failed":
@@ -199,8 +229,65 @@ class GatewayServer:
             raise _as_sdk(exc) from exc
         return {**_COMPLETE, **answer}
 
+    # -- subscriptions to resources ----------------------------------------------------------------
+
+    async def _subscribe(self, ctx: Any, params: Any) -> dict[str, Any]:
+        client, uri, connection = self.client_of(ctx), str(params.uri), ctx.session._connection  # noqa: SLF001  # as in `client_of`
+        if uri in client.watched:
+            return _COMPLETE
+        if len(client.watched) >= _MAX_WATCHED:
+            problem = f"a session has at most {_MAX_WATCHED:,} subscriptions to resources"
+            raise MCPError(code=types.INVALID_PARAMS, message=problem)
+
+        def tell(updated: str) -> None:
+            self._service.send_later(partial(connection.send_resource_updated, updated))
+
+        try:
+            end = await self._passed.watch(uri, tell)
+        except RefusedRequestError as exc:
+            raise _as_sdk(exc) from exc
+        if client.is_closed or uri in client.watched:
+            end()
+        else:
+            client.watched[uri] = end
+        return _COMPLETE
+
+    async def _unsubscribe(self, ctx: Any, params: Any) -> dict[str, Any]:
+        end = self.client_of(ctx).watched.pop(str(params.uri), None)
+        if end is not None:
+            end()
+        return _COMPLETE
+
     async def _listen(self, ctx: Any, params: Any) -> Any:
-        return await self.client_of(ctx).listeners.handler(ctx, params)
+        listeners, ends = self.client_of(ctx).listeners, []
+        asked = params.notifications.resource_subscriptions or ()
+        watched = []
+        try:
+            for uri in list(dict.fromkeys(asked))[:_MAX_WATCHED]:
+                # The answer names what is reported; the rest is not.
+                with suppress(RefusedRequestError):
+                    update = _Update(listeners, uri, self._service.send_later)
+                    ends.append(await self._passed.watch(uri, update))
+                    watched.append(uri)
+            kinds = params.notifications.model_copy(
+                update={"resource_subscriptions": watched or None}
+            )
+            return await listeners.handler(ctx, params.model_copy(update={"notifications": kinds}))
+        finally:
+            for end in ends:
+                end()
+
+
+def _capabilities(ctx: Any, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the client can be asked for in an answer, for the server."""
+    meta = params.get("_meta")
+    given = meta.get(_CAPABILITIES) if isinstance(meta, Mapping) else None
+    if not _is_modern(ctx) or not isinstance(given, Mapping):
+        return {}
+    found = {key: given[key] for key in _ASKED_FOR if isinstance(given.get(key), Mapping)}
+    if not found or len(compact_json(found)) > _MAX_CAPABILITY_CHARS:
+        return {}
+    return {"_meta": {CLIENT_CAPABILITIES: found}}
 
 
 def user_of(scope: Any) -> str | None:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.search import SearchSettings
-from tool_search.errors import ConfigurationError, ToolSearchError
+from tool_search.errors import ConfigurationError, SourceError, ToolSearchError
 from tool_search.execution.context import ToolExecutor
 from tool_search.gateway.answers import (
     CALL_TOOL,
@@ -40,9 +40,10 @@ from tool_search.gateway.config import GatewayConfig
 from tool_search.gateway.names import split_name
 from tool_search.gateway.offer import HeldTools, Offer, OfferBuilder, definition_of
 from tool_search.hosts.tool_search import ToolSearch
-from tool_search.i18n import LANGUAGES, Language
+from tool_search.i18n import LANGUAGES, Language, text
 from tool_search.inspector.mcp_calls import ListedTools, McpRecords
 from tool_search.search.index.protocol import SearchResult
+from tool_search.sources.base import MISSING_CAPABILITY
 from tool_search.stores.base import EvidenceStore
 from tool_search.values.arguments import read_arguments
 from tool_search.values.json import shown
@@ -260,6 +261,10 @@ class GatewayService:
             on_progress=on_progress,
             more=more,
         )
+        if isinstance(answer.error, SourceError) and answer.error.code == MISSING_CAPABILITY:
+            # The server would ask a person, and this client has nobody to ask.
+            said = text("call.needs_input", self.language, name=name)
+            answer = CallAnswer(content=error_content(said))
         if self._records is not None:
             self._records.called(
                 self._listed(client),
@@ -389,7 +394,7 @@ class GatewayService:
         """Send every client the message that its list has changed."""
         for client in self.clients:
             if client.notify is not None:
-                self._send(client.notify)
+                self.send_later(client.notify)
 
     def _hear(self, _: object) -> None:
         """Take note of a change; from any thread."""
@@ -423,7 +428,7 @@ class GatewayService:
         self.calls.use(offer)
         for client in self.clients:
             if client.exposed.replace(offer.offered) and client.notify is not None:
-                self._send(client.notify)
+                self.send_later(client.notify)
             # A thousand sessions must not hold the event loop together.
             await asyncio.sleep(0)
         return wait
@@ -435,7 +440,8 @@ class GatewayService:
             self._search.rank("tools", limit=1)  # builds the index
         return offer
 
-    def _send(self, notify: Callable[[], Awaitable[None]]) -> None:
+    def send_later(self, notify: Callable[[], Awaitable[None]]) -> None:
+        """Send a message to a client; one that does not read it in time is passed over."""
         task = asyncio.create_task(_within(notify))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)

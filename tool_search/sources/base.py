@@ -9,13 +9,32 @@ from typing import Literal, Protocol
 from tool_search.catalog.tool import Tool
 from tool_search.execution import ToolExecutor
 
-__all__ = ["ServerState", "ServerStatus", "SourceChange", "ToolSource", "Unsubscribe"]
+__all__ = [
+    "CLIENT_CAPABILITIES",
+    "MISSING_CAPABILITY",
+    "OnUpdate",
+    "ServerState",
+    "ServerStatus",
+    "SourceChange",
+    "ToolSource",
+    "Unsubscribe",
+]
+
+MISSING_CAPABILITY = -32_021
+"""The code of a server that needs an ability of the client, such as asking a person."""
 
 ServerState = Literal["disabled", "connecting", "connected", "failed", "closed"]
 """The state of a server. `connecting`: also while a lost connection is made again, and its
 tools are still offered; `failed`: they are hidden until it answers."""
 
 Unsubscribe = Callable[[], None]
+
+OnUpdate = Callable[[str], object]
+"""Gets the address of a resource that has changed."""
+
+CLIENT_CAPABILITIES = "tool_search/capabilities"
+"""The key in the `_meta` of a request to a server with the capabilities of whom it is for: a
+server that asks for input asks only those who can give it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
