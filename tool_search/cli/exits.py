@@ -38,8 +38,11 @@ def result_console() -> Console:
 
 
 def side_console() -> Console:
-    """Return standard error, for everything except results."""
-    return Console(stderr=True, highlight=False)
+    """Return standard error, for everything except results; a pipe is as wide there."""
+    console = Console(stderr=True, highlight=False)
+    if console.is_terminal:
+        return console
+    return Console(stderr=True, highlight=False, width=_PIPE_WIDTH)
 
 
 FAILED = 1

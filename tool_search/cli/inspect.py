@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated, Literal, cast, get_args
 
 import typer
 from rich.table import Table
@@ -34,6 +34,7 @@ from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.modes import Mode, tool_tokens
 from tool_search.discovery.search_tool import clean_description
+from tool_search.doctor.examined import policy_of
 from tool_search.doctor.requests import (
     PlannedRequest,
     ToolListFigures,
@@ -47,8 +48,10 @@ from tool_search.providers.prompt_cache import cache_plan
 
 __all__ = [
     "PROVIDERS",
+    "ListedTool",
     "NextRequest",
     "ProviderKind",
+    "ToolState",
     "inspect_command",
     "next_request",
 ]
@@ -105,6 +108,25 @@ PROVIDERS: Mapping[str, ProviderKind] = {
 """The values of `--provider`."""
 
 
+ToolState = Literal["core", "deferred", "found"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedTool:
+    """A tool of a bot, and its state in a conversation.
+
+    Attributes:
+        name: Its name.
+        server: Its server; None: it has none.
+        state: `core`, sent with each request; `found`, discovered; `deferred`, only found by
+            a search.
+    """
+
+    name: str
+    server: str | None
+    state: ToolState
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextRequest:
     """The tools of the next request of a bot's conversation.
@@ -117,6 +139,7 @@ class NextRequest:
         discovered: The discovered tools, in order.
         tokens: The estimated tokens of the definitions in the model's view.
         full_tokens: The estimated tokens of all definitions.
+        tools: The bot's active tools: core, found, deferred ones.
     """
 
     mode: Mode
@@ -126,6 +149,7 @@ class NextRequest:
     discovered: tuple[str, ...]
     tokens: int
     full_tokens: int
+    tools: tuple[ListedTool, ...] = ()
 
 
 def next_request(
@@ -156,15 +180,30 @@ def next_request(
         )
         plan, mode = session.plan(profile, phase="select"), session.decision.mode
     figures = figures_of(plan, b"", catalog)
+    found = tuple(entry.name for entry in record.discoveries) if record else ()
     return NextRequest(
         mode=mode,
         strategy=plan.strategy,
         tools_declared=figures.tools_declared,
         tools_total=len(catalog.active),
-        discovered=tuple(entry.name for entry in record.discoveries) if record else (),
+        discovered=found,
         tokens=figures.tokens,
         full_tokens=figures.full_tokens,
+        tools=_listed(catalog.with_policy(policy_of(config)), found, is_full=mode == "full"),
     )
+
+
+def _listed(
+    catalog: ToolCatalog, found: Collection[str], *, is_full: bool
+) -> tuple[ListedTool, ...]:
+    core = {tool.name for tool in (catalog.active if is_full else catalog.core)}
+    listed: dict[ToolState, list[ListedTool]] = {"core": [], "found": [], "deferred": []}
+    for tool in catalog.active:
+        state: ToolState = "found" if tool.name in found else "deferred"
+        if tool.name in core:
+            state = "core"
+        listed[state].append(ListedTool(name=tool.name, server=tool.server, state=state))
+    return tuple(tool for tools in listed.values() for tool in tools)
 
 
 _MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)

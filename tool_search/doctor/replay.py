@@ -17,7 +17,7 @@ from tool_search.providers.profiles import ProviderProfile
 from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.index.older_first import search_older_first
 
-__all__ = ["Prices", "ReplayedConversation", "Replays", "replayed"]
+__all__ = ["Prices", "ReplayedConversation", "Replays", "only_searches", "replayed"]
 
 _MILLION = 1_000_000
 _MAX_QUERY_CHARS = 2_000
@@ -187,7 +187,7 @@ class _Replay:
             found += sum(name in known for name in wanted)
             missed.update(dict.fromkeys(name for name in wanted if name not in known))
             # In the mode `tool_search` the searches' own replies are not counted twice.
-            searches = sum(_only_searches(reply, own) for reply in replies)
+            searches = sum(only_searches(reply, own) for reply in replies)
             cost.add_turn(
                 requests=len(replies) - searches,
                 result=sum(tool_tokens(self.catalog[n]) for n in offered if n in self.catalog),
@@ -241,7 +241,8 @@ def _turns(history: Sequence[Message]) -> Iterator[tuple[Message, list[Message]]
         yield current
 
 
-def _only_searches(reply: Message, own: Collection[str]) -> bool:
+def only_searches(reply: Message, own: Collection[str]) -> bool:
+    """True if a reply calls nothing but tools of these names."""
     return bool(reply.tool_calls) and all(call.name in own for call in reply.tool_calls)
 
 

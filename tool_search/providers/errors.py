@@ -397,6 +397,10 @@ class ProviderHealth:
         self._cooldowns = dict(cooldowns)
         self._cooldown_until: dict[str, float] = {}
 
+    def add(self, provider: str, cooldown_s: float) -> None:
+        """Add a provider, the last in order."""
+        self._cooldowns[provider] = cooldown_s
+
     def failed(self, provider: str, *, now: float) -> None:
         """Start the cooldown of a provider that failed."""
         self._cooldown_until[provider] = now + self._cooldowns[provider]

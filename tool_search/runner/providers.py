@@ -164,6 +164,11 @@ class ProviderPool:
         self.providers = dict(providers)
         self.health = ProviderHealth({name: cooldowns[name] for name in providers})
 
+    def add(self, name: str, provider: ChatProvider, cooldown_s: float) -> None:
+        """Add a provider, the last in order."""
+        self.health.add(name, cooldown_s)
+        self.providers[name] = provider
+
     def profile(self, name: str) -> ProviderProfile:
         """Return the current profile of a provider."""
         return self.providers[name].profile

@@ -49,7 +49,7 @@ from tool_search.execution.background import LARGE_CATALOG, Background
 from tool_search.execution.batch import in_call
 from tool_search.i18n import language_of, text
 from tool_search.messages import ContentPart, Notice, user_message
-from tool_search.providers.base import Usage
+from tool_search.providers.base import ChatProvider, Usage
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.compaction import Compact, compacted
@@ -301,6 +301,10 @@ class ToolSearchRunner:
             raise ConfigurationError(f"there is no provider {provider!r}; there are: {known}")
         self._chosen[conversation] = provider
         self._pool.health.succeeded(provider)
+
+    def add_provider(self, name: str, provider: ChatProvider, *, cooldown_s: float) -> None:
+        """Add a provider, the last in order, under a new `id`; the caller closes it."""
+        self._pool.add(name, provider, cooldown_s)
 
     def session(self, conversation: ConversationKey = "default") -> ToolSearchSession | None:
         """Return a conversation's state, or None if it has not begun in this process."""

@@ -9,7 +9,7 @@ import pytest
 
 from tool_search import Tool
 from tool_search.cli.chat.asking import AskingPerson
-from tool_search.cli.chat.screen import TerminalScreen
+from tool_search.cli.chat.plain import PlainScreen
 from tool_search.execution import PermissionRequest
 from tool_search.i18n import Language
 
@@ -25,7 +25,7 @@ async def _answer(typed: str, request: PermissionRequest = MAIL) -> tuple[bool, 
     async def read() -> str:
         return typed
 
-    answer = await AskingPerson(TerminalScreen(), read=read)(request)
+    answer = await AskingPerson(PlainScreen(), read=read)(request)
     return answer.allow, answer.scope
 
 
@@ -63,7 +63,7 @@ async def test_yes_for_longer_grants_the_narrowest_rule_and_says_so(
         return "a\n"
 
     request = replace(MAIL, suggestions=("send_mail(bo@example.com)", "send_mail"))
-    answer = await AskingPerson(TerminalScreen(), read=read)(request)
+    answer = await AskingPerson(PlainScreen(), read=read)(request)
     assert answer.rule == "send_mail(bo@example.com)"
     assert "c and a allow: send_mail(bo@example.com)" in capsys.readouterr().err
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Command
-from tool_search.cli.chat.screen import JsonScreen, TerminalScreen
+from tool_search.cli.chat.plain import PlainScreen
+from tool_search.cli.chat.screen import JsonScreen
 from tool_search.events import (
     ContentLeftOut,
     RunnerEvent,
@@ -107,13 +108,77 @@ def test_chat_tools_shows_the_next_request(
     assert swapped["tools_declared"] == 1 + len(swapped["discovered"])
 
 
+def test_chat_tools_is_a_table_of_names_servers_and_states(
+    command: Command, bot: Path, server: StandInServer
+) -> None:
+    server.reset(model=ScriptedModel([SEARCH, ANSWER]))
+    outcome = command("chat", "--config", bot, typed="#ff8800?\n/tools\n")
+    rows = [line.split() for line in outcome.err.splitlines()]
+    assert ["tool", "server", "state"] in rows
+    assert ["hex_to_rgb", "-", "found"] in rows
+    assert ["is_leap_year", "-", "deferred"] in rows
+    events = command("chat", "--config", bot, "--json", typed="/tools\n").lines
+    assert {"name": "is_leap_year", "server": None, "state": "deferred"} in events[0]["tools"]
+
+
+def test_chat_model_shows_and_changes_provider_and_model(
+    command: Command, bot: Path, server: StandInServer
+) -> None:
+    server.reset(model=ScriptedModel([ANSWER, ModelReply(text="Fine.")]))
+    typed = "/model\nHello\n/model gpt:gpt-5.4-mini\nAnd now?\n/model\n"
+    outcome = command("chat", "--config", bot, typed=typed)
+    assert "claude: claude-sonnet-4-6" in outcome.err
+    assert "gpt:gpt-5.4-mini: gpt-5.4-mini" in outcome.err
+    assert outcome.out.splitlines() == [ANSWER.text, "Fine."]
+    last = server.requests[-1]
+    assert (last.dialect, last.body["model"]) == ("openai_chat", "gpt-5.4-mini")
+    # The conversation goes on.
+    assert "Hello" in json.dumps(last.body["messages"])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("nope", "There is no provider 'nope'."),
+        ("nope:x", "'nope:x' must have the form kind:model"),
+        ("openai:gpt-5.4", "OPENAI_API_KEY is not set"),
+    ],
+)
+def test_chat_model_that_cannot_be_used_changes_nothing(
+    command: Command, bot: Path, monkeypatch: pytest.MonkeyPatch, wanted: str, said: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    err = command("chat", "--config", bot, typed=f"/model {wanted}\n/model\n").err
+    assert said in err
+    assert "claude: claude-sonnet-4-6" in err
+
+
+def test_chat_cost_is_of_this_conversation(
+    command: Command, bot: Path, server: StandInServer
+) -> None:
+    server.reset(model=ScriptedModel([SEARCH, CALL, ANSWER]))
+    typed = "/cost\n#ff8800?\n/cost\n/reset\n/cost\n"
+    events = command("chat", "--config", bot, "--json", typed=typed).lines
+    done = next(event for event in events if event["event"] == "done")
+    before, after, forgotten = [event for event in events if event["event"] == "cost"]
+    assert before == forgotten
+    assert (before["requests"], before["full_input_tokens"]) == (0, 0)
+    assert after["requests"] == done["steps"] == 3
+    assert after["input_tokens"] == done["usage"]["input_tokens"]
+    assert after["full_input_tokens"] > after["input_tokens"]
+    # No price is invented for an endpoint that is not the vendor's.
+    assert after["dollars"] is None
+
+
 def test_chat_reset_forgets_the_conversation(
     command: Command, bot: Path, server: StandInServer
 ) -> None:
     server.reset(model=ScriptedModel([SEARCH, ANSWER, ModelReply(text="New.")]))
     typed = "#ff8800?\n/reset\n/tools\nHello\n"
     outcome = command("chat", "--config", bot, typed=typed)
-    assert "discovered: none" in outcome.err
+    found, _, forgotten = outcome.err.partition("are forgotten.")
+    assert "found: rgb_to_hex, hex_to_rgb" in found
+    assert " found" not in forgotten
     assert len(server.requests[-1].body["messages"]) == 1
 
 
@@ -256,7 +321,7 @@ def test_chat_finds_modules_of_tools_beside_its_file(
 
 
 def test_chat_says_what_an_answer_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
-    TerminalScreen().show(
+    PlainScreen().show(
         ContentLeftOut(provider="p", reason="picture_refused", text="The picture is broken.")
     )
     shown = capsys.readouterr()

@@ -28,17 +28,27 @@ class Terminal:
 
     Args:
         bot: The configuration.
+        columns: Its width.
+        home: The folder of what is kept.
     """
 
-    def __init__(self, bot: Path) -> None:
+    def __init__(self, bot: Path, *, columns: int = 80, home: Path | None = None) -> None:
         assert openpty is not None
         self._ours, theirs = openpty()
+        home = home or bot.parent
         self.process = subprocess.Popen(  # noqa: S603  # our own command
             [sys.executable, "-c", _IN_ITS_TERMINAL, "chat", "--config", str(bot)],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env={**os.environ, "LANG": "en_US.UTF-8", "TERM": "xterm"},
+            env={
+                **os.environ,
+                "LANG": "en_US.UTF-8",
+                "TERM": "xterm",
+                "COLUMNS": str(columns),
+                "XDG_STATE_HOME": str(home / "state"),
+                "XDG_DATA_HOME": str(home / "data"),
+            },
             start_new_session=True,
         )
         os.close(theirs)
@@ -65,15 +75,20 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(write: Callable[[str, str], Path], server: StandInServer) -> Iterator[Terminal]:
-    """Yield a chat with a bot of a few tools, its prompt shown."""
-    bot = write(
+def bot(write: Callable[[str, str], Path], server: StandInServer) -> Path:
+    """Return a bot of a few tools."""
+    return write(
         "bot.yaml",
         "tools: [tool_search.demo.toolbox.cron, tool_search.demo.toolbox.colors]\n"
         "permissions: {ask: [hex_to_rgb]}\n"
         "providers: [{id: p, type: openai_chat, model: m, api_key_env: null, "
         f"base_url: '{server.openai_base_url}'}}]\n",
     )
+
+
+@pytest.fixture
+def terminal(bot: Path) -> Iterator[Terminal]:
+    """Yield a chat with its prompt shown."""
     opened = Terminal(bot)
     opened.wait_for("/help lists the commands.")
     opened.wait_for("> ")
@@ -137,3 +152,51 @@ def test_terminal_ctrl_c_at_the_prompt_ends_the_chat(terminal: Terminal) -> None
 def test_terminal_end_of_input_ends_the_chat(terminal: Terminal) -> None:
     terminal.type("\x04")
     assert terminal.process.wait(30) == 0
+
+
+def test_terminal_ctrl_c_at_a_question_stops_the_answer(
+    terminal: Terminal, server: StandInServer
+) -> None:
+    call = ModelCall(name="hex_to_rgb", arguments={"color": "#ff8800"})
+    server.reset(model=ScriptedModel([ModelReply(calls=(call,)), ModelReply(text="Fine.")]))
+    terminal.type("What is #ff8800?\n")
+    terminal.wait_for("c and a allow:")
+    terminal.wait_for("? ")
+    terminal.type("\x03")
+    terminal.wait_for("Stopped.")
+    terminal.wait_for("> ")
+    terminal.type("Thanks\n")
+    terminal.wait_for("Fine.")
+
+
+def test_terminal_keeps_typed_lines_for_the_next_chat(bot: Path, terminal: Terminal) -> None:
+    pytest.importorskip("readline")
+    terminal.type("/model\n")
+    terminal.wait_for("p: m")
+    terminal.wait_for("> ")
+    terminal.type("/quit\n")
+    assert terminal.process.wait(30) == 0
+    again = Terminal(bot)
+    again.wait_for("chat_history")
+    again.wait_for("> ")
+    again.type("\x1b[A\x1b[A\n")
+    again.wait_for("p: m")
+    again.close()
+
+
+def test_terminal_of_20_columns_with_a_home_that_cannot_be_written(
+    bot: Path, server: StandInServer
+) -> None:
+    server.reset(model=ScriptedModel([ModelReply(text="**Twelve** o'clock, as far as I know.")]))
+    # A file in the place of a folder: root may write anywhere else.
+    narrow = Terminal(bot, columns=20, home=bot)
+    narrow.wait_for("> ")
+    narrow.type("time?\n")
+    narrow.wait_for("Twelve")
+    narrow.wait_for("o'clock, as")
+    narrow.wait_for("far as I know.")
+    narrow.wait_for("> ")
+    narrow.type("/quit\n")
+    assert narrow.process.wait(30) == 0
+    assert "Traceback" not in narrow.shown
+    narrow.close()

@@ -46,7 +46,11 @@ class AskingPerson:
             shown = _preview(request.arguments)
             rule = next(iter(request.suggestions), tool)
             self._screen.say("chat.ask", tool=tool, arguments=shown, rule=rule)
-        letter = (await self._read()).strip().casefold()
+        self._screen.pause()
+        try:
+            letter = (await self._read()).strip().casefold()
+        finally:
+            self._screen.work()
         words = {
             word: name
             for name in ("yes", "conversation", "always")

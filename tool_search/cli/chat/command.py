@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from importlib import import_module
 from pathlib import Path
@@ -13,12 +16,17 @@ import typer
 
 from tool_search.bot import open_bot
 from tool_search.cli.chat.asking import AskingPerson
+from tool_search.cli.chat.history import LineHistory, history_file, line_editor
 from tool_search.cli.chat.loop import Chat
-from tool_search.cli.chat.screen import JsonScreen, Screen, TerminalScreen
+from tool_search.cli.chat.plain import PlainScreen
+from tool_search.cli.chat.prices import Price, known_price
+from tool_search.cli.chat.screen import JsonScreen, Screen
+from tool_search.cli.chat.terminal import TerminalScreen
 from tool_search.cli.exits import FAILED, say
 from tool_search.cli.terminal.language import spoken
-from tool_search.config.bot import BotConfig
+from tool_search.config.bot import BotConfig, ProviderConfig
 from tool_search.config.loading import load_config
+from tool_search.config.stores import StoreSettings
 from tool_search.errors import ConfigurationError
 
 __all__ = ["chat_command"]
@@ -46,9 +54,10 @@ def chat_command(
     printed; the status is 1 if an answer is missing. Tools that need permission are
     not called then, because nobody can be asked.
     """
-    settings = _settings(config)
+    settings = _kept(_settings(config), config)
+    price = _prices(settings)
     sys.path.insert(0, str(config.resolve().parent))
-    screen: Screen = JsonScreen() if as_json else TerminalScreen()
+    screen = _screen(settings, as_json=as_json)
     with asyncio.Runner() as loop:
         stack = AsyncExitStack()
         try:
@@ -58,7 +67,10 @@ def chat_command(
             bot = open_bot(settings, source=config, ask_user=ask)
             loop.run(stack.enter_async_context(bot))
             kept = settings.store.file(config) if settings.store.type == "sqlite" else None
-            chat = Chat(bot.runner, settings, screen, loop, store=kept)
+            chat = Chat(
+                bot, settings, screen, loop,
+                stack=stack, price=price, store=kept, history=_history(),
+            )  # fmt: skip
             try:
                 chat.talk()
             finally:
@@ -67,6 +79,52 @@ def chat_command(
             loop.run(stack.aclose())
     if chat.failed and not sys.stdin.isatty():
         raise typer.Exit(FAILED)
+
+
+def _kept(settings: BotConfig, config: Path) -> BotConfig:
+    """Return the settings; with conversations in memory if the usual file cannot be written.
+
+    A file that the settings name is an error of the store instead.
+    """
+    if settings.store.type != "sqlite" or settings.store.path is not None:
+        return settings
+    file = settings.store.file(config)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        written = [file.parent, *([file] if file.exists() else [])]
+        if all(os.access(path, os.W_OK) for path in written):
+            return settings
+    except OSError as exc:
+        say(spoken("chat.not_kept", file=file, cause=exc.strerror))
+    else:
+        say(spoken("chat.not_kept", file=file, cause=os.strerror(errno.EACCES)))
+    return settings.model_copy(update={"store": StoreSettings(type="memory")})
+
+
+def _screen(settings: BotConfig, *, as_json: bool) -> Screen:
+    if as_json:
+        return JsonScreen()
+    search_tool = settings.tool_search.search_tool_name
+    return TerminalScreen(search_tool) if sys.stdout.isatty() else PlainScreen(search_tool)
+
+
+def _history() -> LineHistory | None:
+    """Return the lines of earlier chats, loaded; None if nobody types."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
+    history = LineHistory(history_file(), line_editor())
+    history.load()
+    return history
+
+
+def _prices(settings: BotConfig) -> Callable[[ProviderConfig], Price | None]:
+    """Return the function from a provider to its price, at the addresses of its file."""
+    prices = {entry.id: known_price(entry) for entry in settings.providers}
+
+    def price(entry: ProviderConfig) -> Price | None:
+        return prices[entry.id] if entry.id in prices else known_price(entry)
+
+    return price
 
 
 def _settings(config: Path) -> BotConfig:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-__all__ = ["cut", "wrapped"]
+__all__ = ["breaks", "cut", "visible", "wrapped"]
 
 _MARK = "…"
 # A word that would leave more than this share of the line empty is cut itself.
@@ -58,15 +60,38 @@ def wrapped(text: str, cells: int, *, first: int = 0) -> str:
     return "\n".join(lines)
 
 
+def breaks(line: str, cells: int, *, first: int = 0) -> list[int]:
+    """Return the places at which a line is broken, as `wrapped` does.
+
+    Args:
+        line: The text, without line feeds.
+        cells: The cells of a line.
+        first: The cells of the first line that are taken.
+    """
+    places: list[int] = []
+    start = place = 0
+    room = cells - first
+    for piece in _PIECE.findall(line):
+        if cell_len(line[start:place] + piece.rstrip()) > room:
+            if line[start:place].strip() or room < cells:
+                places.append(place)
+                start, room = place, cells
+            rest = line[start : place + len(piece)]
+            for part in chop_cells(rest, cells)[:-1] if cell_len(rest.rstrip()) > cells else ():
+                start += len(part)
+                places.append(start)
+        place += len(piece)
+    return places
+
+
+def visible(shown: str) -> str:
+    """Return the text without control characters: a model must not control the terminal."""
+    return "".join(
+        char for char in shown if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cs")
+    )
+
+
 def _lines(paragraph: str, cells: int, taken: int) -> Iterator[str]:
-    line, room = "", cells - taken
-    for piece in _PIECE.findall(paragraph):
-        if cell_len(line + piece.rstrip()) <= room:
-            line += piece
-            continue
-        if line.strip() or room < cells:
-            yield line.rstrip()
-            line, room = "", cells
-        *full, line = chop_cells(piece, cells) if cell_len(piece.rstrip()) > cells else [piece]
-        yield from full
-    yield line.rstrip()
+    edges = [0, *breaks(paragraph, cells, first=taken), len(paragraph)]
+    for start, end in pairwise(edges):
+        yield paragraph[start:end].rstrip()
