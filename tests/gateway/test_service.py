@@ -85,10 +85,10 @@ async def test_a_client_that_cannot_be_told_apart_has_one_list_and_the_schemas()
         assert listed(service, others) == [*FIRST, SEARCH, CALL]
         answer = await service.call_tool(others, SEARCH, {"query": "send mail"})
         assert (answer.list_changed, answer.found) == (False, True)
-        words = answer.content["content"][0]["text"]
-        assert "1. mail___send_mail - Send mail at mail." in words
-        assert '"properties":{"text":{"type":"string"}}' in words
-        assert words.endswith("use call_tool with its name and arguments.")
+        words, schemas = (item["text"] for item in answer.content["content"])
+        assert words.splitlines()[1] == "1. mail___send_mail - Send mail at mail."
+        assert '"properties":{"text":{"type":"string"}}' in schemas
+        assert schemas.endswith("use call_tool with its name and arguments.")
         assert listed(service, others) == [*FIRST, SEARCH, CALL]
 
 

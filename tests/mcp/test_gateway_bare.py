@@ -13,6 +13,7 @@ import pytest
 from tests.gateway.helpers import SERVERS, FakeSource, tools_of
 from tests.mcp.gateways import SEARCH, call, gateway_over, post, serving
 from tool_search.errors import ConfigurationError, SourceError
+from tool_search.gateway.passing import PassedRequests
 
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 EVENTS = {"Accept": "text/event-stream"}
@@ -49,6 +50,21 @@ async def test_curl_gets_an_answer_with_nothing_before_it() -> None:
     lines = answer["result"]["content"][0]["text"].splitlines()
     assert lines[0] == "Found 2 matching tools:"
     assert lines[1] == "1. github___create_issue - Create issue at github."
+    assert lines[2].startswith("2. github___")
+    assert len(lines) == 3
+    assert '"properties"' in answer["result"]["content"][1]["text"]
+
+
+async def test_a_fault_of_the_gateway_is_an_internal_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fail(_: PassedRequests) -> Any:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(PassedRequests, "list_prompts", fail)
+    async with serving(gateway_over()) as address:
+        (answer,) = events(await post(address, request("prompts/list"), **EVENTS))
+    assert answer["error"] == {"code": -32603, "message": "Internal error"}
 
 
 async def test_a_search_is_an_event_stream_of_the_notification_and_the_result() -> None:
@@ -76,6 +92,8 @@ async def test_a_search_is_an_event_stream_of_the_notification_and_the_result() 
     ({"id": 1, "method": "ping"}, -32600, "jsonrpc must be '2.0'"),
     (request("ping", jsonrpc="1.0"), -32600, "jsonrpc must be '2.0', not '1.0'"),
     ({"jsonrpc": "2.0", "id": 1}, -32600, "method is missing"),
+    ({"jsonrpc": "2.0", "id": {"a": 1}, "method": "ping"}, -32600, "id must be text or a number"),
+    ({"jsonrpc": "2.0", "id": True, "method": "ping"}, -32600, "id must be text or a number"),
     (request("tools/nope"), -32601, "Method not found: tools/nope"),
     (request("tools/call"), -32602, "Missing params"),
     (request("tools/call", [1]), -32602, "params must be an object"),
@@ -94,7 +112,7 @@ async def test_a_wrong_request_is_an_error_with_its_code(body: Any, code: int, s
         answer = (await post(address, body)).json()
         assert answer["error"]["code"] == code
         assert said in answer["error"]["message"]
-        assert answer["id"] == (1 if isinstance(body, dict) else None)
+        assert answer["id"] == (1 if isinstance(body, dict) and type(body["id"]) is int else None)
 
 
 async def test_a_server_that_fails_is_an_error_of_its_own() -> None:

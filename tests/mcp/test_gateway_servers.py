@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import httpx2
+import pytest
 from mcp import Client
 
 from tests.mcp.gateways import command, names, over_stdio, serving, text_of
@@ -13,7 +14,7 @@ from tests.mcp.helpers import free_port, listening, plain, until
 from tool_search.gateway import Gateway
 
 
-async def test_one_server_fails_alone_and_health_says_why() -> None:
+async def test_one_server_fails_alone_and_health_says_why(caplog: pytest.LogCaptureFixture) -> None:
     gateway = Gateway({
         "mcpServers": {
             "good": plain("get_weather"),
@@ -31,6 +32,9 @@ async def test_one_server_fails_alone_and_health_says_why() -> None:
         assert health["servers"]["bad"]["state"] == "failed"
         assert "no-such-program-anywhere" in health["servers"]["bad"]["error"]
         assert health["servers"]["off"]["state"] == "disabled"
+        with caplog.at_level("WARNING"):
+            assert (await client.list_prompts()).prompts == []
+        assert "prompts/list of server 'bad'" not in caplog.text  # it is not asked, nor waited for
 
 
 async def test_a_server_that_dies_in_a_call_is_an_error_and_comes_back(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from tool_search.gateway.answers import Hit as Hit
 from tool_search.gateway.answers import call_tool as call_tool
+from tool_search.gateway.answers import schemas_text as schemas_text
 from tool_search.gateway.answers import search_text as search_text
 from tool_search.gateway.answers import search_tool as search_tool
 from tool_search.gateway.config import GatewayConfig as GatewayConfig

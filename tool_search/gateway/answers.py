@@ -15,7 +15,15 @@ from tool_search.catalog.tool import Tool
 from tool_search.i18n import Language, text
 from tool_search.values.clean_text import clean_line
 
-__all__ = ["CALL_TOOL", "SEARCH_TOOL", "Hit", "call_tool", "search_text", "search_tool"]
+__all__ = [
+    "CALL_TOOL",
+    "SEARCH_TOOL",
+    "Hit",
+    "call_tool",
+    "schemas_text",
+    "search_text",
+    "search_tool",
+]
 
 SEARCH_TOOL = "search_available_tools"
 CALL_TOOL = "call_tool"
@@ -63,17 +71,13 @@ def call_tool(language: Language) -> Tool:
     )
 
 
-def search_text(
-    query: str, hits: Iterable[Hit], language: Language, *, with_schemas: bool = False
-) -> str:
+def search_text(query: str, hits: Iterable[Hit], language: Language) -> str:
     """Return the answer to a search: a numbered line for each hit, best first.
 
     Args:
         query: The query.
         hits: What was found.
         language: The gateway's language.
-        with_schemas: True for a client whose list cannot change: each hit has its schema, and
-            the last line says how to call it.
     """
     found, lines = tuple(hits), []
     if not found:
@@ -82,11 +86,18 @@ def search_text(
     for number, hit in enumerate(found, start=1):
         described = hit.tool.description if hit.description is None else hit.description
         lines.append(f"{number}. {hit.name} - {clean_line(described, _MAX_DESCRIPTION_CHARS)}")
-        if with_schemas:
-            lines.append(f"   {_LIMITS.cut(hit.tool).schema_json}")
-    if with_schemas:
-        lines.append(text("gateway.call_by_name", language, tool=CALL_TOOL))
     return "\n".join((text("gateway.found", language, count=len(found)), *lines))
+
+
+def schemas_text(hits: Iterable[Hit], language: Language) -> str:
+    """Return what a client whose list cannot change needs to call the hits of a search.
+
+    Args:
+        hits: What was found.
+        language: The gateway's language.
+    """
+    lines = [f"{hit.name}: {_LIMITS.cut(hit.tool).schema_json}" for hit in hits]
+    return "\n".join((*lines, text("gateway.call_by_name", language, tool=CALL_TOOL)))
 
 
 def _text(key: str, language: Language) -> dict[str, Any]:

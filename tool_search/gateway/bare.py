@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeGuard
 
 from mcp.types.version import LATEST_HANDSHAKE_VERSION
 from starlette.requests import ClientDisconnect, Request
@@ -37,6 +37,7 @@ _CLOSED = 499
 _LIST_CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 _log = logging.getLogger(__name__)
 _Params = Mapping[str, Any]
+_Id = str | float | None
 
 
 class _RpcError(Exception):
@@ -98,8 +99,8 @@ class BareRequests:
 
     async def _messages(self, request: Request, content: object) -> list[dict[str, Any]]:
         """Return the notification of a change, if there is one, and the answer."""
-        number = content.get("id") if isinstance(content, Mapping) else None
-        number = number if isinstance(number, str | int) and not isinstance(number, bool) else None
+        given = content.get("id") if isinstance(content, Mapping) else None
+        number = given if _is_id(given) else None
         try:
             method, params = _method_of(content)
             if method == "tools/list":
@@ -124,7 +125,7 @@ class BareRequests:
         return run
 
     async def _call(
-        self, client: GatewayClient, number: str | int | None, params: _Params | None
+        self, client: GatewayClient, number: _Id, params: _Params | None
     ) -> list[dict[str, Any]]:
         if params is None:
             raise _RpcError(_INVALID_PARAMS, "Missing params")
@@ -191,6 +192,10 @@ def _is_notification(content: Mapping[str, Any]) -> bool:
     return isinstance(method, str) and method.startswith("notifications/")
 
 
+def _is_id(value: object) -> TypeGuard[str | float]:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
 def _method_of(content: object) -> tuple[str, _Params | None]:
     """Return the method and the parameters of a request; raise if it is not one."""
     if not isinstance(content, Mapping):
@@ -200,6 +205,10 @@ def _method_of(content: object) -> tuple[str, _Params | None]:
             _INVALID_REQUEST,
             f"Invalid Request: jsonrpc must be '2.0', not {shown(content.get('jsonrpc'))}",
         )
+    number = content.get("id")
+    if number is not None and not _is_id(number):
+        problem = f"Invalid Request: id must be text or a number, not {shown(number)}"
+        raise _RpcError(_INVALID_REQUEST, problem)
     method, params = content.get("method"), content.get("params")
     if not isinstance(method, str):
         raise _RpcError(_INVALID_REQUEST, "Invalid Request: the method is missing")
@@ -208,11 +217,11 @@ def _method_of(content: object) -> tuple[str, _Params | None]:
     return method, params
 
 
-def _result(number: str | int | None, result: dict[str, Any]) -> dict[str, Any]:
+def _result(number: _Id, result: dict[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "result": result}
 
 
-def _error(number: str | int | None, exc: _RpcError) -> dict[str, Any]:
+def _error(number: _Id, exc: _RpcError) -> dict[str, Any]:
     message = clean_line(str(exc), _MAX_MESSAGE_CHARS)
     return {"jsonrpc": "2.0", "id": number, "error": {"code": exc.code, "message": message}}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from tool_search.errors import SourceError
@@ -152,10 +152,10 @@ class PassedRequests:
             )
         return server, own
 
-    def _servers(self) -> list[str]:
+    def _servers(self, *, besides: Collection[str] = ("disabled",)) -> list[str]:
         if self._source is None:
             return []
-        return [each.server for each in self._source.status if each.state != "disabled"]
+        return [each.server for each in self._source.status if each.state not in besides]
 
     async def _servers_of(self, uri: str) -> list[str]:
         """Return the servers to ask for an address, the likeliest first."""
@@ -187,7 +187,8 @@ class PassedRequests:
         self, capability: str, method: str, key: str
     ) -> list[tuple[str, dict[str, Any]]]:
         """Return what all servers list, in their order; a server that fails is passed over."""
-        servers = self._servers()
+        # The next try to reach one that failed may be seconds away.
+        servers = self._servers(besides=("disabled", "failed"))
         lists = await asyncio.gather(
             *(self._pages(server, capability, method, key) for server in servers)
         )

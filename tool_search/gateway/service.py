@@ -24,6 +24,7 @@ from tool_search.gateway.answers import (
     SEARCH_TOOL,
     Hit,
     call_tool,
+    schemas_text,
     search_text,
     search_tool,
 )
@@ -295,7 +296,7 @@ class GatewayService:
             for each in getattr(self._source, "status", ()):
                 if each.server == server and each.state != "connected":
                     return RefusedRequestError(
-                        f"{problem} at present: server {server!r} is {each.state}: {each.error}",
+                        f"{problem} at present: server {server!r} cannot be reached: {each.error}",
                         kind="failed",
                     )
             return RefusedRequestError(f"{problem} at server {server!r}", kind="unknown")
@@ -338,9 +339,11 @@ class GatewayService:
         if client.can_follow and self._settings.learning.enabled:
             self._remember(client, result)
         by_name = bool(hits) and (client.exposed.has_call_tool or not client.can_follow)
-        words = search_text(asked, hits, self.language, with_schemas=by_name)
+        words = [search_text(asked, hits, self.language)]
+        if by_name:
+            words.append(schemas_text(hits, self.language))
         return ToolAnswer(
-            {"content": [{"type": "text", "text": words}], "isError": False},
+            {"content": [{"type": "text", "text": one} for one in words], "isError": False},
             list_changed=changed,
             found=bool(hits),
         )
