@@ -356,14 +356,46 @@ def test_every_code_is_explained_in_the_documentation() -> None:
     assert sorted(headings) == sorted(CODES)
 
 
+def with_redis(clean: Path, store: str) -> None:
+    clean.write_text(CLEAN.replace("{type: sqlite, path: chats.db}", store), encoding="utf-8")
+
+
 def test_a_server_of_redis_is_asked_only_live(clean: Path) -> None:
-    address = "redis://:hunter2@127.0.0.1:1/0"
-    clean.write_text(
-        CLEAN.replace("{type: sqlite, path: chats.db}", f'{{type: redis, url: "{address}"}}'),
-        encoding="utf-8",
-    )
-    if find_spec("redis") is None:
-        found, _ = doctor("--config", clean)
-        assert [each["code"] for each in found["findings"]] == ["store_unusable"]
-        return
-    assert doctor("--config", clean)[0]["findings"] == []
+    with_redis(clean, '{type: redis, url: "redis://127.0.0.1:1/0"}')
+    found, _ = doctor("--config", clean)
+    missing = [] if find_spec("redis") else ["store_unusable"]
+    assert [each["code"] for each in found["findings"]] == missing
+
+
+@pytest.mark.skipif(find_spec("redis") is None, reason="needs redis-py")
+def test_a_password_in_the_address_of_a_store_is_found_and_never_shown(clean: Path) -> None:
+    with_redis(clean, '{type: redis, url: "redis://:hunter2@redis.example.com/0"}')
+    found, status = doctor("--config", clean)
+    line = len(CLEAN.splitlines())
+    assert [(each["code"], each["key"], each["line"]) for each in found["findings"]] == [
+        ("store_plain", "store.url", line),
+        ("store_secret", "store.url", line),
+    ]
+    assert status == 3
+    assert "hunter2" not in json.dumps(found)
+
+
+@pytest.mark.skipif(find_spec("redis") is None, reason="needs redis-py")
+def test_an_address_in_the_environment_is_no_finding(clean: Path) -> None:
+    with_redis(clean, "{type: redis}")
+    address = {"REDIS_URL": "rediss://:hunter2@redis.example.com/0"}
+    found, _ = doctor("--config", clean, env={**KEYS, **address})
+    assert found["findings"] == []
+    found, _ = doctor("--config", clean, env={**KEYS, "REDIS_URL": ""})
+    assert [each["code"] for each in found["findings"]] == ["store_unusable"]
+    address = {"REDIS_URL": "redis://:hunter2/3@redis.example.com"}
+    found, _ = doctor("--config", clean, env={**KEYS, **address})
+    assert [each["code"] for each in found["findings"]] == ["store_unusable"]
+    assert "hunter" not in json.dumps(found)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_code_has_a_problem_and_a_remedy_in_every_language(language: str) -> None:
+    texts = json.loads((ROOT / "i18n" / "locales" / f"{language}.json").read_text("utf-8"))
+    wanted = {f"{kind}.{code}" for kind in ("doctor", "remedy") for code in CODES}
+    assert wanted <= {key for key, words in texts.items() if words}

@@ -65,6 +65,13 @@ CODES: Mapping[str, Severity] = MappingProxyType(
         "server_silent": "error",
         "store_unusable": "error",
         "store_temporary": "note",
+        "store_secret": "warning",
+        "store_plain": "warning",
+        "store_unreachable": "error",
+        "store_read_only": "error",
+        "store_evicts": "warning",
+        "store_full": "warning",
+        "store_not_durable": "warning",
     }
 )
 """Every code, with its severity; docs/doctor.md has a section for each."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import aclosing
 
+from tool_search.doctor.checks.redis_store import check_redis
 from tool_search.doctor.examined import Examined
 from tool_search.doctor.findings import Finding
-from tool_search.errors import ConfigurationError, StoreError
-from tool_search.stores import MemoryStore, SQLiteStore
-from tool_search.stores.opening import open_store
+from tool_search.errors import StoreError
+from tool_search.stores import SQLiteStore
 
 __all__ = ["check_store"]
 
@@ -26,7 +25,7 @@ async def check_store(bot: Examined, *, live: bool) -> tuple[Finding, ...]:
     if settings.type == "memory":
         return (Finding(code="store_temporary", path=("store", "type")),)
     if settings.type == "redis":
-        return await _check_redis(bot, live=live)
+        return await check_redis(bot, live=live)
     file = settings.file(source)
     if file.exists():
         try:
@@ -44,24 +43,9 @@ async def check_store(bot: Examined, *, live: bool) -> tuple[Finding, ...]:
     return ()
 
 
-async def _check_redis(bot: Examined, *, live: bool) -> tuple[Finding, ...]:
-    try:
-        opened = open_store(bot.settings.store, environment=bot.environment)
-    except ConfigurationError as exc:
-        return tuple(_unusable("Redis", str(exc), key="url"))
-    if not live or isinstance(opened, MemoryStore):
-        return ()
-    async with aclosing(opened):
-        try:
-            await opened.evidence_revision()
-        except StoreError as exc:
-            return tuple(_unusable("Redis", str(exc), key="url"))
-    return ()
-
-
-def _unusable(file: str, problem: str, *, key: str = "path") -> Iterator[Finding]:
+def _unusable(file: str, problem: str) -> Iterator[Finding]:
     yield Finding(
         code="store_unusable",
-        path=("store", key),
+        path=("store", "path"),
         values={"file": file, "problem": problem},
     )

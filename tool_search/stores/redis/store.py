@@ -19,6 +19,7 @@ from tool_search.stores.redis.evidence import RedisEvidence
 from tool_search.stores.redis.grants import RedisGrants
 from tool_search.stores.redis.keys import Keys
 from tool_search.stores.redis.scripts import LOCK, UNLOCK
+from tool_search.stores.redis.server import NodeFacts, node_facts
 
 __all__ = ["RedisStore"]
 
@@ -159,6 +160,10 @@ class RedisStore:
             The reason why something may be left; empty if there is none.
         """
         return await self._erasure.rewrite()
+
+    async def node_facts(self) -> tuple[NodeFacts, ...]:
+        """Return the facts of each node of the server, as operators set them."""
+        return await node_facts(self._connection)
 
     async def conversations(self, *, since: float | None = None) -> tuple[ConversationKey, ...]:
         """Return all conversations, sorted.
