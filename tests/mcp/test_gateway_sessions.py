@@ -171,14 +171,59 @@ INITIALIZE = {
 }  # fmt: skip
 
 
-async def test_sessions_are_limited_and_the_open_ones_go_on(
+async def test_2000_sessions_are_opened_and_the_others_go_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    gateway = gateway_over()
+    async with (
+        serving(gateway) as address,
+        Client(address, mode="legacy") as client,
+        httpx2.AsyncClient(headers=BOTH) as http,
+    ):
+        await text_of(client, SEARCH, query="inbox")
+        opened = [await http.post(address, json=INITIALIZE) for _ in range(2_000)]
+        assert {each.status_code for each in opened} == {200}
+        assert gateway.health()["sessions"] <= 1_000
+        assert await names(client) == ["mail___read_inbox", SEARCH]
+        async with Client(address, mode="legacy") as late:
+            assert await names(late) == [*FIRST, SEARCH]
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        first, last = (
+            {"Mcp-Session-Id": opened[place].headers["mcp-session-id"]} for place in (0, -1)
+        )
+        assert (await http.post(address, json=ping, headers=first)).status_code == 404
+        assert (await http.post(address, json=ping, headers=last)).status_code == 200
+    told = [record.message for record in caplog.records if "gateway_sessions" in record.message]
+    assert len(told) == 1
+    assert "1000 sessions are open" in told[0]
+
+
+async def test_sessions_in_use_are_not_ended_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "_MAX_SESSIONS", 2)
+    async with (
+        serving(gateway_over()) as address,
+        Client(address, mode="legacy") as one,
+        Client(address, mode="legacy") as other,
+    ):
+        await names(one)
+        await names(other)
+        assert (await post(address, INITIALIZE, **BOTH)).status_code == 503
+        assert await names(one) == await names(other) == [*FIRST, SEARCH]
+
+
+async def test_the_sessions_of_the_client_with_the_most_are_ended_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(app, "_MAX_SESSIONS", 3)
-    async with serving(gateway_over()) as address, Client(address, mode="legacy") as client:
-        statuses = [(await post(address, INITIALIZE, **BOTH)).status_code for _ in range(5)]
-        assert statuses == [200, 200, 503, 503, 503]
-        assert await names(client) == [*FIRST, SEARCH]
+    monkeypatch.setenv("GATEWAY_TEST_TOKENS", "first-token,second-token")
+    monkeypatch.setattr(app, "_MAX_SESSIONS", 4)
+    few, many = ({"Authorization": f"Bearer {name}-token"} for name in ("first", "second"))
+    ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+    async with serving(gateway_over(transport=TWO_TOKENS)) as address:
+        begun = await post(address, INITIALIZE, **BOTH, **few)
+        for _ in range(10):
+            assert (await post(address, INITIALIZE, **BOTH, **many)).status_code == 200
+        session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
+        assert (await post(address, ping, **BOTH, **few, **session)).status_code == 200
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -282,11 +327,42 @@ async def test_a_client_that_goes_away_cancels_its_call_and_no_other() -> None:
         assert "list_channels" in other.text
         task.cancel()
         await cancelled.wait()
-        begun.clear()
-        cancelled.clear()
-        async with Client(address, mode="legacy") as client:
-            task = asyncio.create_task(client.call_tool("mail___send_mail", {}))
+        for mode in ("legacy", "auto"):
+            begun.clear()
+            cancelled.clear()
+            async with Client(address, mode=mode) as client:
+                task = asyncio.create_task(client.call_tool("mail___send_mail", {}))
+                await begun.wait()
+                assert "list_channels" in await text_of(client, "chat___list_channels")
+                task.cancel()
+                await cancelled.wait()
+
+
+async def test_a_session_goes_on_after_a_connection_that_broke_in_a_call() -> None:
+    begun = asyncio.Event()
+
+    class Slow(FakeSource):
+        async def request(self, server: str, method: str, params: Any = None, **more: Any) -> Any:
+            if (params or {}).get("name") == "send_mail":
+                begun.set()
+                await asyncio.Event().wait()
+            return await super().request(server, method, params, **more)
+
+    async with (
+        serving(gateway_over(Slow(tools_of(SERVERS)))) as address,
+        Client(address, mode="legacy") as other,
+        httpx2.AsyncClient(headers=BOTH) as again,
+    ):
+        async with httpx2.AsyncClient(headers=BOTH) as broken:
+            opened = await broken.post(address, json=INITIALIZE)
+            session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
+            told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            await broken.post(address, json=told, headers=session)
+            slow = broken.post(address, json=call("mail___send_mail", {}), headers=session)
+            task = asyncio.create_task(slow)
             await begun.wait()
-            assert "list_channels" in await text_of(client, "chat___list_channels")
             task.cancel()
-            await cancelled.wait()
+        assert "list_channels" in await text_of(other, "chat___list_channels")
+        quick = call("chat___list_channels", {}, number=2)
+        answer = await again.post(address, json=quick, headers=session)
+        assert "list_channels" in answer.text

@@ -32,6 +32,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tool_search.errors import ConfigurationError
 from tool_search.gateway.bare import BareRequests
 from tool_search.gateway.config import TransportSettings
+from tool_search.gateway.sessions import SESSION_HEADER, OpenSessions
 from tool_search.inspector.access import Access
 from tool_search.inspector.app import InspectorApp, inspector_routes
 from tool_search.inspector.recorder import Recorder
@@ -42,7 +43,7 @@ __all__ = ["build_app"]
 _MAX_BODY_BYTES = 4 * 1024 * 1024
 _MAX_SESSIONS = 1_000
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
+_VERSION = "mcp-protocol-version"
 
 
 def build_app(
@@ -146,13 +147,17 @@ class _Endpoint:
 
     def __init__(self, manager: Any, bare: BareRequests, security: Any) -> None:
         self._manager = manager
+        self._sessions = OpenSessions(manager, _MAX_SESSIONS)
         self._bare = bare
         self._security = security
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         headers = request.headers
-        if _SESSION in headers or headers.get(_VERSION) in MODERN_PROTOCOL_VERSIONS:
+        if SESSION_HEADER in headers:
+            await self._sessions.answer(scope, receive, send)
+            return
+        if headers.get(_VERSION) in MODERN_PROTOCOL_VERSIONS:
             await self._manager.handle_request(scope, receive, send)
             return
         if request.method != "POST":
@@ -162,7 +167,7 @@ class _Endpoint:
         body = await request.body()
         replay = _Replay(body, receive)
         if _opens_session(headers.get("accept", ""), body):
-            await self._manager.handle_request(scope, replay, send)
+            await self._sessions.open(scope, replay, send)
             return
         request = Request(scope, replay)
         refusal = await self._security.validate_request(request, is_post=True)
