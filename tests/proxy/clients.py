@@ -148,11 +148,13 @@ class ResponsesClient:
         key: str = "x",
         model: str = "gpt-5.4",
         stored: bool = False,
+        in_conversation: bool = False,
     ) -> None:
         self._client = OpenAI(base_url=f"{address}/v1", api_key=key, max_retries=0)
         self._stream = stream
         self._model = model
-        self._stored = stored
+        self._stored = stored or in_conversation
+        self._conversation = self._client.conversations.create().id if in_conversation else None
         self._last: str | None = None
         self.history: list[Any] = []
         self.called: list[str] = []
@@ -183,7 +185,9 @@ class ResponsesClient:
             "store": self._stored,
             **self.more,
         }
-        if self._last:
+        if self._conversation:
+            wish["conversation"] = self._conversation
+        elif self._last:
             wish["previous_response_id"] = self._last
         if not self._stream:
             return self._client.responses.create(**wish)

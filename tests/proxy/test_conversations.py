@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.proxy.clients import CLIENTS, RESPONSES, Client, ResponsesClient, ask_all
+from tests.proxy.clients import CLIENTS, QUESTIONS, RESPONSES, Client, ResponsesClient, ask_all
 from tests.proxy.conftest import Start
 from tool_search.testing import StandInServer
 from tool_search.testing.prefix import prefix_change
@@ -60,6 +60,24 @@ def test_a_history_that_the_provider_keeps_goes_on_after_a_search(
     ask_all(client)
 
     assert client.called == CALLED
+
+
+@pytest.mark.parametrize("strategy", ["generic", "bridge", "openai_responses"])
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_conversation_of_the_provider_has_each_item_once(
+    server: StandInServer, start: Start, stream: bool, strategy: str
+) -> None:
+    client = ResponsesClient(start(strategy), stream=stream, in_conversation=True)
+
+    ask_all(client)
+
+    assert client.called == CALLED
+    # The service adds a request's items to the conversation: none may be sent again.
+    sent: list[Any] = [item for request in server.requests for item in request.body["input"]]
+    assert [item["role"] for item in sent if "role" in item] == ["user"] * len(QUESTIONS)
+    assert {item["type"] for item in sent if "role" not in item} <= {
+        "function_call_output", "tool_search_output",
+    }  # fmt: skip
 
 
 def test_a_few_tools_pass_as_they_came(server: StandInServer, start: Start) -> None:

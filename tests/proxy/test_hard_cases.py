@@ -12,7 +12,14 @@ import anthropic
 import openai
 import pytest
 
-from tests.proxy.clients import CLIENTS, ChatClient, Client, MessagesClient, ask_all
+from tests.proxy.clients import (
+    CLIENTS,
+    ChatClient,
+    Client,
+    MessagesClient,
+    ResponsesClient,
+    ask_all,
+)
 from tests.proxy.conftest import serve, upstreams
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.stores import LearningSettings
@@ -161,6 +168,22 @@ def test_a_failure_of_a_later_step_is_the_dialects_own_error(
 
         with pytest.raises((anthropic.APIStatusError, openai.APIError, RuntimeError)):
             client.ask("x")
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_conversation_of_the_provider_goes_on_after_a_failure_of_a_later_step(
+    server: Server, *, stream: bool
+) -> None:
+    play(server, ModelReply(calls=search("count words")), ModelReply(text="done"))
+    server.faults.add(Fault(status=503, skip=1))
+    with serve(proxy(server)) as address:
+        client = ResponsesClient(address, stream=stream, in_conversation=True)
+        with pytest.raises((openai.APIError, RuntimeError)):
+            client.ask("x")
+        client.history = []
+
+        # The conversation has a call of the search tool, which the next request answers.
+        assert client.ask("y") == "done"
 
 
 @KINDS

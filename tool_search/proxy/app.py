@@ -121,14 +121,17 @@ class ToolSearchProxy:
         if upstream is None:
             return JSONResponse({"error": {"message": "there is no upstream"}}, 502)
         has_body = "content-length" in headers or "transfer-encoding" in headers
+        method, path, query = request.method, request.url.path, request.url.query
         try:
-            reply = await self.service.forward(
+            reply = await self.service.stored(
+                upstream, method, path, headers=headers, query=query
+            ) or await self.service.forward(
                 upstream,
-                request.method,
-                request.url.path,
+                method,
+                path,
                 headers=headers,
                 content=request.stream() if has_body else None,
-                query=request.url.query,
+                query=query,
             )
         except httpx2.HTTPError as exc:
             _log.warning("upstream %s: %s", upstream.id, type(exc).__name__)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tool_search.hosts.chain import ChainItem, ExchangeChain
 from tool_search.proxy.dialects.base import JSON, WireCall, WireDialect
 
-__all__ = ["Exchange", "History", "Moment", "keep_exchange", "restore"]
+__all__ = [
+    "Exchange",
+    "History",
+    "Moment",
+    "conversation_id",
+    "exchange_of_reply",
+    "keep_exchange",
+    "restore",
+]
 
 _REPLY_KEY = "reply"
 _SIZES = ("count",)
@@ -30,6 +38,9 @@ class Exchange:
         reply_id: The provider's id of its last reply, if it differs from the one that the
             client knows.
         found: The names that were found before, if the history is at the provider.
+        steps: The provider's ids of all its replies, if the client knows them as one.
+        answers: Calls that the client sees in another form, by id: name, arguments and
+            namespace; None for hidden ones.
     """
 
     count: int = 0
@@ -38,6 +49,8 @@ class Exchange:
     results: Sequence[str] = ()
     reply_id: str | None = None
     found: Sequence[str] = ()
+    steps: Sequence[str] = ()
+    answers: Mapping[str, Sequence[str | None] | None] = field(default_factory=dict)
 
     def to_json(self) -> JSON:
         """Return the exchange as a store keeps it."""
@@ -90,6 +103,7 @@ class History:
     first_text: str = ""
     found: Sequence[str] = ()
     reply_id: str | None = None
+    answers: Mapping[str, Sequence[str | None] | None] = field(default_factory=dict)
 
 
 async def restore(
@@ -119,6 +133,7 @@ async def restore(
         first_text=next((t for t in map(dialect.asked, visible) if t is not None), ""),
         found=before.found,
         reply_id=before.reply_id,
+        answers=before.answers,
     )
 
 
@@ -129,6 +144,17 @@ async def keep_exchange(
     await exchanges.keep(owner, chain, [exchange.to_json()])
 
 
+def conversation_id(body: JSON) -> str | None:
+    """Return the provider's conversation that a request is part of; None: none.
+
+    Source: OpenAI, "Create a model response": its items are before the input, and the items
+    of the request and of its reply are added to it.
+    """
+    named = body.get("conversation")
+    name = named.get("id") if isinstance(named, dict) else named
+    return name if isinstance(name, str) else None
+
+
 def kept_reply(reply_id: str) -> ChainItem:
     """Return the item under which a reply that a provider keeps is found."""
     return ChainItem(_REPLY_KEY, "", (reply_id,))
@@ -136,12 +162,14 @@ def kept_reply(reply_id: str) -> ChainItem:
 
 async def _before(body: JSON, owner: str, exchanges: ExchangeChain) -> Exchange:
     """Return what was kept for the reply, or conversation, that a request goes on from."""
-    conversation = body.get("conversation")
-    if isinstance(conversation, dict):
-        conversation = conversation.get("id")
-    reply_id = body.get("previous_response_id") or conversation
+    reply_id = body.get("previous_response_id") or conversation_id(body)
     if not isinstance(reply_id, str):
         return Exchange()
+    return await exchange_of_reply(exchanges, owner, reply_id)
+
+
+async def exchange_of_reply(exchanges: ExchangeChain, owner: str, reply_id: str) -> Exchange:
+    """Return what was kept for a reply or a conversation that a provider keeps."""
     kept = await exchanges.restore(owner, [kept_reply(reply_id)])
     return _only(kept.get(0, ())) or Exchange()
 

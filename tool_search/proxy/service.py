@@ -24,7 +24,7 @@ from tool_search.proxy.dialects.base import JSON, ReplyStream, SentEvent, WireDi
 from tool_search.proxy.dialects.openai_chat import OpenAIChat
 from tool_search.proxy.dialects.openai_responses import OpenAIResponses
 from tool_search.proxy.discoveries import found_in, split_turn, take_in
-from tool_search.proxy.history import History, restore
+from tool_search.proxy.history import History, exchange_of_reply, restore
 from tool_search.proxy.report import CLIENT_LEFT, PassReason, Report
 from tool_search.proxy.requests import (
     ClientRequest,
@@ -36,6 +36,7 @@ from tool_search.proxy.requests import (
 )
 from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
 from tool_search.proxy.state import SQLiteExchanges, open_evidence, open_state
+from tool_search.proxy.stored import stored_reply
 from tool_search.proxy.tools import ClientTools, ToolLists
 from tool_search.proxy.turn import Turn
 from tool_search.proxy.upstreams import Upstreams, kept_headers
@@ -285,6 +286,45 @@ class ProxyService:
             ended=ended,
         )
 
+    async def stored(
+        self,
+        upstream: UpstreamSettings,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        query: str,
+    ) -> ProxyReply | None:
+        """Answer a request about a reply that the provider keeps under another id.
+
+        Returns:
+            The reply; None if the provider knows it by the client's id, or the path is another.
+
+        Raises:
+            httpx2.HTTPError: There is no reply.
+        """
+        about = stored_reply(path)
+        if about is None:
+            return None
+        owner = self._owner(headers)
+        exchange = await exchange_of_reply(self._exchanges, owner, about.reply_id)
+        replies: list[JSON] = []
+        for each in about.paths(method, exchange):
+            asked = {**headers, "accept-encoding": "identity"}
+            async with self.upstreams.send(
+                upstream, method, each, headers=asked, query=query
+            ) as response:
+                raw = await response.aread()
+            reply = await read_object(raw) if response.status_code < 400 else None
+            if reply is None:
+                kept = kept_headers(response.headers.items())
+                return ProxyReply(response.status_code, kept, raw)
+            replies.append(reply)
+        if not replies:
+            return None
+        body = json_bytes(about.visible(replies, exchange))
+        return ProxyReply(response.status_code, {"content-type": "application/json"}, body)
+
     async def forward(
         self,
         upstream: UpstreamSettings,
@@ -334,6 +374,7 @@ class ProxyService:
                 return self._as_it_came(asked, response, raw)
             if await asyncio.to_thread(turn.take, reply) is not None:
                 break
+            await turn.keep_unanswered(self._exchanges)
         await turn.keep(self._exchanges)
         merged = turn.merged()
         headers = self._reply_headers(asked, response)
@@ -421,6 +462,7 @@ class ProxyService:
             released = await asyncio.to_thread(turn.take, stream.reply())
             if released is not None:
                 break
+            await turn.keep_unanswered(self._exchanges)
             stream.begin_step()
             stack, response = await self._next_step(asked, turn)
         # Kept before the end is sent: the client's next request may come at once.

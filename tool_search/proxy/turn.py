@@ -25,7 +25,14 @@ from tool_search.proxy.dialects.base import (
     WireDialect,
     WireTool,
 )
-from tool_search.proxy.history import Exchange, History, keep_exchange, kept_reply
+from tool_search.proxy.history import (
+    Exchange,
+    History,
+    conversation_id,
+    keep_exchange,
+    kept_reply,
+)
+from tool_search.proxy.stored import stored_answers
 from tool_search.proxy.tools import ClientTools
 from tool_search.search.index.protocol import SearchResult
 from tool_search.values.json import compact_json
@@ -85,6 +92,7 @@ class Turn:
     answers: dict[str, VisibleCall | None] = field(default_factory=dict)
     listed: list[ListedTool] = field(default_factory=list)
     _hidden: list[JSON] = field(default_factory=list)
+    _unsent: list[JSON] = field(default_factory=list)
     _results: list[str] = field(default_factory=list)
     _later: list[JSON] = field(default_factory=list)
     _plan: RequestPlan | None = None
@@ -96,7 +104,7 @@ class Turn:
         self.listed = self._listed(plan)
         body = dict(self.body)
         body["tools"] = self.dialect.write_tools(self.body["tools"], self.listed, self.tools.others)
-        items = self.dialect.settled([*self.history.items, *self._hidden], body["tools"])
+        items = self.dialect.settled(self._items(), body["tools"])
         # A history of the client alone goes on as it came, a text as well.
         if items != self.dialect.items(body):
             body[self.dialect.items_key] = items
@@ -104,6 +112,18 @@ class Turn:
             body["previous_response_id"] = self.history.reply_id
         self.dialect.write_system(body, self.view.instruct)
         return compact_json(body).encode("utf-8", "replace")
+
+    def _items(self) -> list[JSON]:
+        """Return the history for the next request."""
+        if self.replies and self._conversation is not None:
+            # The service has added the request before and its reply to the conversation.
+            return self._unsent
+        return [*self.history.items, *self._hidden]
+
+    @property
+    def _conversation(self) -> str | None:
+        """The conversation to which the service adds each item; None: there is none."""
+        return conversation_id(self.body) if self.dialect.items_key == "input" else None
 
     @property
     def declared_tokens(self) -> int:
@@ -157,6 +177,7 @@ class Turn:
             self._later = results
             return released
         self._hidden += [*items, *results]
+        self._unsent = results
         return None
 
     def _is_search(self, call: WireCall) -> bool:
@@ -244,6 +265,17 @@ class Turn:
         reply = self.dialect.merged(self.replies, self.answers)
         return self.dialect.echoed(reply, self.body)
 
+    async def keep_unanswered(self, exchanges: ExchangeChain) -> None:
+        """Keep the results of a reply's calls before they are sent.
+
+        A conversation of the service has the calls already: if the next request fails, the
+        client's next one has to answer them.
+        """
+        if self._conversation is not None:
+            open_calls = Exchange(later=self._unsent, results=self._results, found=self.view.found)
+            kept = kept_reply(self._conversation)
+            await keep_exchange(exchanges, self.owner, [kept], open_calls)
+
     async def keep(self, exchanges: ExchangeChain) -> None:
         """Keep what the client does not see of the reply, and teach what was learned."""
         chain = self._visible_chain()
@@ -261,6 +293,8 @@ class Turn:
                 results=self._results,
                 reply_id=str(self.replies[-1].get("id")),
                 found=self.view.found,
+                steps=[str(reply.get("id")) for reply in self.replies],
+                answers={**self.history.answers, **stored_answers(self.answers)},
             )
             await keep_exchange(exchanges, self.owner, [kept_reply(reply_id)], later)
 
@@ -271,12 +305,11 @@ class Turn:
 
     def _kept_ids(self) -> Iterable[str]:
         """Yield the names by which a next request may go on, without the history."""
-        if self.dialect.items_key != "input" or not (self.view.found or self._hidden):
+        if self.dialect.items_key != "input":
             return
-        if self.body.get("store") is not False and self.replies[0].get("id"):
+        has_more = bool(self.view.found or self._hidden or self._later)
+        if has_more and self.body.get("store") is not False and self.replies[0].get("id"):
             yield str(self.replies[0]["id"])
-        conversation = self.body.get("conversation")
-        if isinstance(conversation, dict):
-            conversation = conversation.get("id")
-        if isinstance(conversation, str):
-            yield conversation
+        # What was kept for it earlier may have been sent meanwhile.
+        if self._conversation is not None:
+            yield self._conversation

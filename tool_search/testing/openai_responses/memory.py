@@ -1,7 +1,8 @@
 """References of a Responses request to kept replies and items.
 
-Source: OpenAI, Conversation state; GitHub issues that quote the service (bifrost
-2441, continue 9101 and 11994, vercel/ai 7543).
+Source: OpenAI, Conversation state and "Create a model response" (`conversation`: its items
+are before the input, input and output are added to it); GitHub issues that quote the
+service (bifrost 2441, continue 9101 and 11994, vercel/ai 7543, openai-agents-python 1789).
 """
 
 from __future__ import annotations
@@ -18,16 +19,25 @@ if TYPE_CHECKING:
 
     JSON = Mapping[str, Any]
 
-__all__ = ["recall", "remember"]
+__all__ = ["conversation_of", "recall", "remember"]
+
+
+def conversation_of(body: JSON) -> str | None:
+    """Return the id of the conversation that a request names; None: it names none."""
+    named = body.get("conversation")
+    name = named.get("id") if isinstance(named, dict) else named
+    return None if name is None else str(name)
 
 
 def recall(body: JSON, memory: ReplyMemory) -> JSON | Violation:
     """Return the request after the conversation that it continues, or a violation."""
-    named = body.get("conversation")
-    if named is not None:
-        name = named.get("id") if isinstance(named, dict) else named
-        return _not_found(f"Conversation with id '{name}' not found.")
     before: Sequence[JSON] = ()
+    name = conversation_of(body)
+    if name is not None:
+        kept = memory.named(name)
+        if kept is None:
+            return _not_found(f"Conversation with id '{name}' not found.")
+        before = kept
     previous = body.get("previous_response_id")
     if previous is not None:
         found = memory.conversation(previous)
@@ -47,9 +57,10 @@ def recall(body: JSON, memory: ReplyMemory) -> JSON | Violation:
     unreasoned = _without_its_reasoning([*before, *items], memory)
     if unreasoned is not None:
         return unreasoned
-    if previous is None and items == list(items_of(body)):
+    if previous is None and name is None and items == list(items_of(body)):
         return body
-    rest = {key: value for key, value in body.items() if key != "previous_response_id"}
+    kept_by_service = ("previous_response_id", "conversation")
+    rest = {key: value for key, value in body.items() if key not in kept_by_service}
     return {**rest, "input": [*before, *items]}
 
 

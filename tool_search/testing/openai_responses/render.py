@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.openai_chat.errors import CREATED, OpenAIErrors
 from tool_search.testing.openai_responses.hosted_search import hosted_search
-from tool_search.testing.openai_responses.memory import recall, remember
+from tool_search.testing.openai_responses.memory import conversation_of, recall, remember
 from tool_search.testing.openai_responses.rules import check_openai_responses
 from tool_search.testing.openai_responses.rules_tools import loaded_by
 from tool_search.testing.openai_responses.view import items_of, view_of
@@ -51,7 +51,10 @@ class OpenAIResponses(OpenAIErrors):
         return recall(body, memory)
 
     def remember(self, answer: Answer, memory: ReplyMemory) -> None:
-        """Keep the conversation, unless the request has `store: false`."""
+        """Keep the conversation, unless the request has `store: false`; a named one always."""
+        name = conversation_of(answer.body)
+        if name is not None:
+            memory.keep_named(name, [*items_of(answer.conversation), *_output(answer)])
         if answer.body.get("store", True) is not False:
             remember(_reply_id(answer), answer.conversation, _output(answer), memory)
 

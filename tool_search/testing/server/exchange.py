@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Exchange"]
 
+_CONVERSATIONS = "/v1/conversations"
 _JSON = "application/json"
 _SSE = "text/event-stream; charset=utf-8"
 _NO_FAULT = Fault()
@@ -47,6 +48,9 @@ class Exchange(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         dialect = dialect_at(path)
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if path == _CONVERSATIONS:
+            self._begin_conversation(state, raw)
+            return
         if dialect is None:
             self._answer_unknown(path)
             return
@@ -163,9 +167,21 @@ class Exchange(BaseHTTPRequestHandler):
         self.wfile.flush()
         raise ConnectionAbortedError("a fault, a reset or the client ended the exchange")
 
+    def _begin_conversation(self, state: ServerState, raw: bytes) -> None:
+        """Open a conversation of OpenAI's Responses, which later requests name."""
+        given = parsed_body(raw or b"{}")
+        name = state.memory.begin_conversation(given.get("items") or ())
+        metadata = given.get("metadata") or {}
+        made = {"id": name, "object": "conversation", "created_at": 0, "metadata": metadata}
+        self._answer_plain(200, made)
+
     def _answer_unknown(self, path: str) -> None:
-        raw = _encode({"error": {"type": "not_found_error", "message": f"Not found: {path}"}})
-        self.send_response(404)
+        error = {"type": "not_found_error", "message": f"Not found: {path}"}
+        self._answer_plain(404, {"error": error})
+
+    def _answer_plain(self, status: int, body: Mapping[str, Any]) -> None:
+        raw = _encode(body)
+        self.send_response(status)
         self.send_header("content-type", _JSON)
         self.send_header("content-length", str(len(raw)))
         self.end_headers()

@@ -14,7 +14,7 @@ __all__ = ["ReplyMemory"]
 
 
 class ReplyMemory:
-    """Conversations by the id of their last reply, and items by their own id.
+    """Conversations by the id of their last reply or by a name, and items by their own id.
 
     OpenAI's are sequences of items; Anthropic's threads are request bodies.
     """
@@ -23,6 +23,7 @@ class ReplyMemory:
         self._threads: dict[str, JSON] = {}
         self._continued: set[str] = set()
         self._conversations: dict[str, tuple[JSON, ...]] = {}
+        self._named: dict[str, tuple[JSON, ...]] = {}
         self._items: dict[str, JSON] = {}
         self._reasoning: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -46,6 +47,23 @@ class ReplyMemory:
         """Return the conversation up to the end of a reply; None if it was not kept."""
         with self._lock:
             return self._conversations.get(reply)
+
+    def begin_conversation(self, items: Sequence[JSON]) -> str:
+        """Return the id of a new conversation that requests can name."""
+        with self._lock:
+            name = f"conv_{len(self._named):040x}"
+            self._named[name] = tuple(items)
+            return name
+
+    def named(self, name: str) -> tuple[JSON, ...] | None:
+        """Return the items of a conversation by its id; None for an unknown one."""
+        with self._lock:
+            return self._named.get(name)
+
+    def keep_named(self, name: str, items: Sequence[JSON]) -> None:
+        """Keep the items of a conversation after another reply."""
+        with self._lock:
+            self._named[name] = tuple(items)
 
     def reasoning_of(self, name: str) -> str | None:
         """Return the id of the reasoning that a kept item directly followed, or None."""

@@ -1,0 +1,113 @@
+"""Replies that a provider keeps, asked for by the id that the client knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.proxy.raw import RawProvider, raw_provider
+from tests.proxy.test_app import TOOLS, client_of
+
+FUNCTIONS = [{"type": "function", **tool["function"]} for tool in TOOLS]  # type: ignore[dict-item]
+SEARCH = {
+    "type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "tool_search",
+    "arguments": '{"query": "thing 3"}',
+}  # fmt: skip
+RESULT = {"type": "function_call_output", "call_id": "call_1", "output": "found"}
+ASKED = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+
+
+def said(text: str) -> dict[str, Any]:
+    """Return a message of the model."""
+    part = {"type": "output_text", "text": text, "annotations": []}
+    return {"type": "message", "id": f"msg_{text}", "role": "assistant", "content": [part]}
+
+
+FIRST = {"id": "resp_1", "object": "response", "status": "completed", "output": [SEARCH]}
+SECOND = {"id": "resp_2", "object": "response", "status": "completed", "output": [said("ok")]}
+
+
+@asynccontextmanager
+async def searched(provider: RawProvider) -> AsyncIterator[httpx2.AsyncClient]:
+    """Give a client that has had a reply of two steps, `resp_1` to it."""
+    provider.bodies = [json.dumps(FIRST).encode(), json.dumps(SECOND).encode()]
+    async with client_of(provider) as client:
+        body = {"model": "m", "input": "hi", "tools": FUNCTIONS}
+        reply = await client.post("/v1/responses", json=body)
+        assert reply.json()["id"] == "resp_1"
+        provider.requests.clear()
+        yield client
+
+
+def paths(provider: RawProvider) -> list[str]:
+    """Return the methods and paths of the requests since the reply."""
+    return [f"{request.method} {request.path}" for request in provider.requests]
+
+
+async def test_a_reply_is_given_back_as_the_client_saw_it() -> None:
+    with raw_provider() as provider:
+        async with searched(provider) as client:
+            provider.bodies = [json.dumps(FIRST).encode(), json.dumps(SECOND).encode()]
+            reply = (await client.get("/v1/responses/resp_1?include=x")).json()
+
+    assert (reply["id"], reply["output"]) == ("resp_1", [said("ok")])
+    assert paths(provider) == [f"GET /v1/responses/{i}?include=x" for i in ("resp_1", "resp_2")]
+
+
+async def test_the_input_of_a_reply_has_no_search() -> None:
+    listed = {"object": "list", "data": [RESULT, SEARCH, ASKED], "has_more": False}
+    with raw_provider() as provider:
+        async with searched(provider) as client:
+            provider.bodies = [json.dumps(listed).encode()]
+            reply = (await client.get("/v1/responses/resp_1/input_items")).json()
+
+    assert reply == {**listed, "data": [ASKED]}
+    assert paths(provider) == ["GET /v1/responses/resp_2/input_items"]
+
+
+async def test_every_step_of_a_reply_is_deleted() -> None:
+    with raw_provider() as provider:
+        async with searched(provider) as client:
+            gone = {"object": "response", "deleted": True}
+            provider.bodies = [json.dumps({"id": i, **gone}).encode() for i in ("resp_1", "resp_2")]
+            reply = (await client.delete("/v1/responses/resp_1")).json()
+
+    assert (reply["id"], reply["deleted"]) == ("resp_1", True)
+    assert paths(provider) == [f"DELETE /v1/responses/{i}" for i in ("resp_1", "resp_2")]
+
+
+async def test_a_reply_is_cancelled_by_the_providers_id() -> None:
+    with raw_provider() as provider:
+        async with searched(provider) as client:
+            provider.bodies = [json.dumps({**SECOND, "status": "cancelled"}).encode()]
+            reply = (await client.post("/v1/responses/resp_1/cancel")).json()
+
+    assert (reply["id"], reply["status"]) == ("resp_1", "cancelled")
+    assert paths(provider) == ["POST /v1/responses/resp_2/cancel"]
+
+
+@pytest.mark.parametrize("path", ["/v1/responses/resp_9", "/v1/responses/resp_9/input_items"])
+async def test_an_error_of_the_provider_and_other_replies_pass_as_they_came(path: str) -> None:
+    with raw_provider() as provider:
+        async with searched(provider) as client:
+            other = await client.get(path)
+            provider.status, provider.body = 404, b'{"error": {"message": "no"}}'
+            refused = await client.get("/v1/responses/resp_1")
+
+    assert other.content == b"{}"
+    assert (refused.status_code, refused.content) == (404, provider.body)
+    assert paths(provider) == [f"GET {path}", "GET /v1/responses/resp_1"]
+
+
+async def test_another_client_does_not_get_the_hidden_steps() -> None:
+    with raw_provider() as provider:
+        async with searched(provider) as client:
+            headers = {"authorization": "Bearer somebody-else"}
+            await client.get("/v1/responses/resp_1", headers=headers)
+
+    assert paths(provider) == ["GET /v1/responses/resp_1"]
