@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tool_search.messages import ContentPart, ToolCall
-from tool_search.providers.base import Usage
+from tool_search.messages import ContentPart, Phase, ToolCall
+from tool_search.providers.base import StopReason, Usage
 from tool_search.providers.omissions import OmissionReason
 
 __all__ = [
@@ -16,8 +16,11 @@ __all__ = [
     "Done",
     "Outcome",
     "ProviderSwitched",
+    "RequestFinished",
+    "RequestStarted",
     "RunnerEvent",
     "RunnerWarning",
+    "SearchFinished",
     "TextDelta",
     "ToolCallStarted",
     "ToolFinished",
@@ -216,6 +219,90 @@ class Done(RunnerEvent):
     stop_reason: TurnEnd = "answer"
 
 
+# The three below are for observers of turns: `run` does not yield them.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestStarted(RunnerEvent):
+    """The start of one request to a model. Tokens of definitions are estimates.
+
+    Attributes:
+        provider: The `id` of the provider.
+        model: The model's name.
+        origin: The dialect, the host and the model.
+        strategy: The name of the strategy that shows tools.
+        phase: The purpose of the request.
+        tools: The number of definitions in the tool list.
+        deferred: The number of them that the model is not shown yet.
+        tool_tokens: The tokens of the definitions that the model is shown.
+        saved_tokens: The tokens of all definitions of the catalog, without `tool_tokens`.
+        is_prefix_kept: True if the last request to this provider is a prefix of this one;
+            None: there is no such request.
+    """
+
+    provider: str
+    model: str
+    origin: str
+    strategy: str
+    phase: Phase
+    tools: int
+    deferred: int
+    tool_tokens: int
+    saved_tokens: int
+    is_prefix_kept: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFinished(RunnerEvent):
+    """The end of one request to a model, answered or not.
+
+    Attributes:
+        request: The request.
+        duration_s: Seconds from its start to the end of the reply.
+        first_s: Seconds to the first text or call; None: none came.
+        usage: The tokens, as the provider counted them.
+        stop_reason: The end of the reply; None: the request failed.
+        error: The kind of failure: an HTTP status, the name of an exception, or `cancelled`;
+            empty: none.
+        response_id: The service's id of the reply; empty: it gave none.
+        response_model: The model that answered, as the service names it; likewise.
+    """
+
+    request: RequestStarted
+    duration_s: float
+    first_s: float | None = None
+    usage: Usage = field(default_factory=Usage)
+    stop_reason: StopReason | None = None
+    error: str = ""
+    response_id: str = ""
+    response_model: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFinished(RunnerEvent):
+    """The end of one search of the model.
+
+    Attributes:
+        call: The call that searched.
+        query: The query; several are joined by " | ".
+        found: The names of the tools that were found, best first, callable ones last.
+        best_score: The score of the best match, from 0 to 1; None: there is no match.
+        total_found: The number of tools that fit, before any cut.
+        total_tools: The number of tools that were searched.
+        is_error: True if nothing could be searched.
+        duration_s: Seconds that the search took.
+    """
+
+    call: ToolCall
+    query: str
+    found: Sequence[str]
+    best_score: float | None
+    total_found: int
+    total_tools: int
+    is_error: bool = False
+    duration_s: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEvent:
     """An event, as observers of turns get it.
@@ -231,5 +318,8 @@ class TurnEvent:
     event: RunnerEvent
 
 
-TurnObserver = Callable[[TurnEvent], object]
-"""Called with each event of a turn, before whoever runs the turn gets it."""
+TurnObserver = Callable[[TurnEvent], Awaitable[object] | object]
+"""Called with each event of a turn, before whoever runs the turn gets it.
+
+An awaitable that it returns is awaited in a task of its own, in the order of the events.
+"""

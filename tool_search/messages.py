@@ -286,6 +286,7 @@ class ToolList(Sequence[DeclaredTool]):
 
     __slots__ = (
         "_by_wire_name", "_encoded", "_entries", "_fingerprint", "_incomplete", "_names",
+        "_sizes",
     )  # fmt: skip
 
     def __init__(self, entries: Iterable[DeclaredTool] = ()) -> None:
@@ -294,6 +295,7 @@ class ToolList(Sequence[DeclaredTool]):
         self._encoded: dict[str, bytes] = {}
         self._by_wire_name: dict[NameRule, Mapping[str, str]] = {}
         self._incomplete: tuple[Tool, ...] | None = None
+        self._sizes: tuple[int, int] | None = None
         self._fingerprint = ""
 
     @overload
@@ -338,6 +340,15 @@ class ToolList(Sequence[DeclaredTool]):
             tools = (entry.tool for entry in self._entries)
             self._incomplete = tuple(tool for tool in tools if tool.declared_schema.left_out)
         return self._incomplete
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The number of deferred entries, and the estimated tokens of the others."""
+        if self._sizes is None:
+            loaded = self.loaded
+            tokens = sum(tool.estimated_tokens for tool in loaded)
+            self._sizes = len(self._entries) - len(loaded), tokens
+        return self._sizes
 
     @property
     def fingerprint(self) -> str:

@@ -21,7 +21,14 @@ from tool_search.adapters.sdk.failures import (
 from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_events
 from tool_search.adapters.wire.arguments import arguments_object, arguments_text, is_whole
 from tool_search.adapters.wire.names import canonical_names
-from tool_search.adapters.wire.values import count_of, known, mapping_of, position_of, text_of
+from tool_search.adapters.wire.values import (
+    count_of,
+    known,
+    mapping_of,
+    named_of,
+    position_of,
+    text_of,
+)
 from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
 from tool_search.providers.base import (
     CallDelta,
@@ -49,7 +56,7 @@ _STOP_REASONS: dict[str, StopReason] = {
     # Zhipu's words, in its compatible endpoint too.
     "sensitive": "refusal",
 }
-_OF_THE_WHOLE = ("stop_reason", "stop_details")
+_OF_THE_WHOLE = ("stop_reason", "stop_details", "id", "model")
 _COUNTS = (
     "input_tokens",
     "output_tokens",
@@ -129,6 +136,8 @@ def _read(
         stop_reason="calls" if calls and reason in ("answer", "other") else reason,
         usage=_usage(reply.get("usage")),
         detail=_detail(reply.get("stop_details")),
+        id=named_of(reply, "id"),
+        model=named_of(reply, "model"),
     )
 
 

@@ -29,6 +29,7 @@ from tool_search.adapters.wire.values import (
     known,
     list_of,
     mapping_of,
+    named_of,
     position_of,
     text_of,
 )
@@ -122,6 +123,8 @@ def _read(
         stop_reason="calls" if calls and reason in ("answer", "other") else reason,
         # Moonshot counts within the choice.
         usage=_usage(known(mapping_of(reply).get("usage")) or known(choice.get("usage"))),
+        id=named_of(reply, "id"),
+        model=named_of(reply, "model"),
     )
 
 
@@ -176,6 +179,7 @@ class StreamedReply(ReplyReader):
         self._calls = _OpenCalls()
         self._finish: JSON = {}
         self._usage: dict[str, Any] = {}
+        self._named: dict[str, str] = {}
 
     def read(self, chunk: object) -> Iterator[ReplyEvent]:
         """Yield what a chunk adds to the reply."""
@@ -183,6 +187,7 @@ class StreamedReply(ReplyReader):
         if failure is not None or not isinstance(chunk, Mapping):
             raise ReplyFailedError(failure or foreign_reply(chunk, "completion"))
         self._usage = known(chunk.get("usage")) or self._usage
+        self._named = self._named or {key: named_of(chunk, key) for key in ("id", "model")}
         for choice in map(mapping_of, list_of(chunk.get("choices"))):
             if choice.get("index") not in (0, None):
                 continue
@@ -207,7 +212,7 @@ class StreamedReply(ReplyReader):
         message["tool_calls"] = [call.whole() for call in self._calls]
         message["reasoning_details"] = [detail.whole() for detail in self._details]
         choice = {"finish_reason": "stop", **self._finish, "message": message}
-        reply = {"choices": [choice], "usage": self._usage}
+        reply = {**self._named, "choices": [choice], "usage": self._usage}
         end = _read(reply, self._plan, self._profile, is_finished=bool(self._finish))
         # A call is complete only now: chunks of parallel calls may be interleaved.
         yield from map(CallDelta, end.message.tool_calls)

@@ -37,6 +37,7 @@ from tool_search.adapters.wire.values import (
     known,
     list_of,
     mapping_of,
+    named_of,
     position_of,
     text_of,
 )
@@ -111,7 +112,13 @@ def _read(
         tool_calls=calls,
         native=_native(items, calls, response, plan, profile),
     )
-    return ReplyEnd(message=message, stop_reason=reason, usage=_usage(known(response.get("usage"))))
+    return ReplyEnd(
+        message=message,
+        stop_reason=reason,
+        usage=_usage(known(response.get("usage"))),
+        id=named_of(response, "id"),
+        model=named_of(response, "model"),
+    )
 
 
 def _is_cut(item: JSON, reason: StopReason) -> bool:

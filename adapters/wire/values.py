@@ -23,11 +23,16 @@ __all__ = [
     "mappings_of",
     "mended",
     "mended_value",
+    "named_of",
     "position_of",
     "read_value",
     "readable",
     "text_of",
 ]
+
+
+# Names that a service gives to its models and replies go into logs and traces.
+_MAX_ORIGIN_CHARS = 200
 
 
 # JSON of services is untrusted. Values read here can be kept, stored and sent back: numbers are
@@ -115,6 +120,12 @@ def count_of(value: object) -> int:
     """Return the value if it is a number of tokens, else 0."""
     number = position_of(value)
     return number if number is not None and number <= _MAX_COUNT else 0
+
+
+def named_of(reply: object, key: str) -> str:
+    """Return a reply's own name of itself or of its model, without line breaks; empty: none."""
+    named = mended(text_of(mapping_of(reply).get(key))[:_MAX_ORIGIN_CHARS])
+    return named if named.isprintable() else ""
 
 
 def position_of(value: object) -> int | None:

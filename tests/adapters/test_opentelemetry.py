@@ -143,7 +143,7 @@ async def test_a_turn_is_measured_by_the_conventions() -> None:
     (duration,) = found["gen_ai.invoke_agent.duration"]
     assert dict(duration.attributes) == {
         "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.provider.name": "claude",
+        "tool_search.provider": "claude",
     }
     assert found["gen_ai.invoke_agent.inference_calls"][0].sum == done.steps == 3
     assert found["tool_search.turn.time_to_first_text"][0].count == 1

@@ -12,9 +12,18 @@ from tool_search.adapters import build_provider
 from tool_search.config.bot import ProviderConfig
 from tool_search.demo.script import MARATHON, script
 from tool_search.demo.toolbox import TOOLBOX
-from tool_search.events import RunnerEvent, TurnEvent, TurnObserver
+from tool_search.events import (
+    RequestFinished,
+    RequestStarted,
+    RunnerEvent,
+    SearchFinished,
+    TurnEvent,
+    TurnObserver,
+)
 from tool_search.runner.observing import EventLog
 from tool_search.testing import StandInServer
+
+OF_OBSERVERS = (RequestStarted, RequestFinished, SearchFinished)
 
 
 async def turn(*observers: TurnObserver) -> list[RunnerEvent]:
@@ -39,9 +48,13 @@ async def turn(*observers: TurnObserver) -> list[RunnerEvent]:
 
 
 async def test_an_observer_gets_every_event_in_order() -> None:
+    """Three kinds are for observers alone: of requests, and of searches."""
     seen: list[TurnEvent] = []
     events = await turn(seen.append)
-    assert [each.event for each in seen] == events
+    assert [each.event for each in seen if not isinstance(each.event, OF_OBSERVERS)] == events
+    kinds = [type(each.event).__name__ for each in seen if isinstance(each.event, OF_OBSERVERS)]
+    request = ["RequestStarted", "RequestFinished"]
+    assert kinds == [*request, "SearchFinished", *request, *request]
     assert {each.conversation for each in seen} == {"ours"}
     assert [each.elapsed_s for each in seen] == sorted(each.elapsed_s for each in seen)
 
@@ -53,7 +66,7 @@ async def test_an_observer_that_fails_ends_no_turn(caplog: pytest.LogCaptureFixt
     seen: list[TurnEvent] = []
     events = await turn(fails, seen.append)
     assert isinstance(events[-1], Done)
-    assert len(seen) == len(events)
+    assert seen[-1].event == events[-1]
     assert "an observer of turns failed" in caplog.text
 
 
@@ -65,11 +78,15 @@ async def test_the_log_has_the_conversation_and_nobodys_words(
     records = [each for each in caplog.records if each.name == "tool_search.events"]
     logged = [json.loads(each.getMessage()) for each in records]
     assert [each["event"] for each in logged] == [
+        "RequestFinished",
         "ToolCallStarted",
+        "SearchFinished",
         "ToolFinished",
         "ToolsDiscovered",
+        "RequestFinished",
         "ToolCallStarted",
         "ToolFinished",
+        "RequestFinished",
         "Done",
     ]
     assert {each["conversation"] for each in logged} == {"ours"}

@@ -19,10 +19,11 @@ from tests.runner.bench import (
     some_tools,
     turn,
 )
-from tool_search import ToolCatalog, ToolSearchSession
+from tool_search import CallOptions, Message, ToolCatalog, ToolSearchSession
 from tool_search.events import RunnerWarning
 from tool_search.execution import CallRunner, ToolContext, TurnCalls
 from tool_search.providers.prompt_cache import PrefixMonitor
+from tool_search.runner.observed_turn import TurnObservation
 from tool_search.runner.providers import ProviderPool
 from tool_search.runner.turn import Turn
 from tool_search.stores import MemoryStore
@@ -52,6 +53,7 @@ async def test_request_that_leaves_its_prefix_untold_is_a_warning(
         context=ToolContext(conversation="c", language="en-US"),
         keys=TurnCalls("c"),
         keep=partial(keeper.append, KeptConversation("c")),
+        observed=TurnObservation(CallOptions()).turn("c", Message(role="user")),
         max_steps=2,
         prefixes=monitor,
     )

@@ -199,6 +199,10 @@ class ToolCatalog(Mapping[str, Tool]):
         made: _T = self._computed[make]
         return made
 
+    def has_computed(self, make: Callable[[ToolCatalog], object]) -> bool:
+        """Return True if `once` has the result of this function already."""
+        return make in self._computed
+
     @property
     def given(self) -> ToolCatalog:
         """The catalog of which this is a view, whose names an executor knows; else this one."""

@@ -19,6 +19,7 @@ from tool_search.catalog.ids import tool_id
 from tool_search.catalog.naming import Source
 from tool_search.catalog.schema.declared import DeclaredSchema, declare
 from tool_search.catalog.schema.plain import normalized_parameters
+from tool_search.catalog.tokens import estimate_tokens
 from tool_search.errors import InvalidToolError
 from tool_search.values.clean_text import clean_name, clean_schema, clean_text
 from tool_search.values.frozen import EMPTY, FrozenDict, frozen, frozen_items
@@ -168,6 +169,12 @@ class Tool:
         """16 hexadecimal digits over the parts that a model is shown."""
         content = "\0".join(self.shown).encode("utf-8", "replace")
         return hashlib.sha256(content).hexdigest()[:16]
+
+    @cached_property
+    def estimated_tokens(self) -> int:
+        """The tokens of the definition as a model is shown it, by `estimate_tokens`."""
+        head = compact_json({"name": self.name, "description": self.description})
+        return estimate_tokens(f'{head[:-1]},"parameters":{self.parameters_json}}}')
 
     @cached_property
     def fingerprint(self) -> str:

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tokens import estimate_tokens
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import SchemaMode
-from tool_search.values.json import compact_json
 
 __all__ = ["Mode", "ModeDecision", "ModeReason", "resolve_mode", "tool_tokens"]
 
@@ -41,8 +39,7 @@ class ModeDecision:
 
 def tool_tokens(tool: Tool) -> int:
     """Return the estimated tokens of a definition as a model is shown it."""
-    head = compact_json({"name": tool.name, "description": tool.description})
-    return estimate_tokens(f'{head[:-1]},"parameters":{tool.parameters_json}}}')
+    return tool.estimated_tokens
 
 
 def resolve_mode(

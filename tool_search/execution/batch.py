@@ -38,6 +38,7 @@ from tool_search.execution.results import (
     failure_result,
 )
 from tool_search.execution.tasks import OrphanedTasks
+from tool_search.execution.telemetry import TurnTelemetry
 from tool_search.messages import ToolCall
 from tool_search.values.redaction import redacted_json
 
@@ -192,6 +193,7 @@ class CallBatch:
                 job.decision = decision
                 self._announce(job, called_tool_name(decision))
                 self._settle(job, _answer(decision), 0.0)
+                self._trace_answer(job)
                 if self._next - 1 == self._delivered:
                     return
                 continue
@@ -202,6 +204,11 @@ class CallBatch:
             self._next += 1
             job.decision = decision
             self._start(job, run)
+
+    def _trace_answer(self, job: _Job) -> None:
+        telemetry = self._services.telemetry
+        if job.outcome is not None and isinstance(telemetry, TurnTelemetry):
+            telemetry.answered(job.outcome, self._context)
 
     def _show_waiting(self) -> None:
         """Say once of each call that it waits for others, as Kode does."""

@@ -19,7 +19,7 @@ from tool_search.execution.context import CallChannel, ToolContext, ToolExecutor
 from tool_search.execution.functions import ExecutableTool
 from tool_search.execution.hooks import HookedCall, Hooks
 from tool_search.execution.limits import CallLimits, ConcurrencyLimiter
-from tool_search.execution.observers import CallObserver, CallTelemetry
+from tool_search.execution.observers import CallObserver
 from tool_search.execution.permissions.check import Permissions
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
 from tool_search.execution.results import (
@@ -34,6 +34,7 @@ from tool_search.execution.results import (
     with_partials,
 )
 from tool_search.execution.tasks import CallClock, call_maybe_async, closing
+from tool_search.execution.telemetry import CallTelemetry
 from tool_search.i18n import text
 from tool_search.messages import ToolCall
 from tool_search.values.json import compact_json, encodable

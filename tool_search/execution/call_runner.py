@@ -38,10 +38,11 @@ from tool_search.execution.functions import (
 )
 from tool_search.execution.hooks import Hooks, ToolHook
 from tool_search.execution.limits import CallLimits
-from tool_search.execution.observers import CallObserver, CallTelemetry
+from tool_search.execution.observers import CallObserver
 from tool_search.execution.permissions.check import Permissions
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
 from tool_search.execution.results import FinishedCall
+from tool_search.execution.telemetry import CallTelemetry
 from tool_search.i18n import Language
 from tool_search.messages import ToolCall
 
@@ -57,9 +58,10 @@ class CallOptions:
         hooks: Called before and after calls, in order.
         limits: Limits of concurrency, time and result size.
         observers: Called with a `ToolRun` for each call, and a `ToolFailure` if it failed.
-        turn_observers: Called with each event of a turn, in the event loop: be quick. One that
-            fails is logged.
-        telemetry: Traces each call, such as `tool_search.adapters.opentelemetry.OpenTelemetry()`.
+        turn_observers: Called with each event of a turn, in the event loop: be quick, or be
+            `async`. One that fails is logged, and gets the next event.
+        telemetry: Traces calls, or turns with all that they do, such as
+            `tool_search.adapters.opentelemetry.OpenTelemetry()`.
         memory: Results of turns that have an idempotency key; default: this process's memory.
         folder: The folder in which tools may use files.
         settings: Settings for tools, passed in their context.

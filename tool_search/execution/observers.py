@@ -1,4 +1,4 @@
-"""Observers and traces of calls, in addition to the events of a turn."""
+"""Observers of calls, in addition to the events of a turn."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import logging
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from tool_search.catalog.tool import Tool
-from tool_search.execution.context import ToolContext
 from tool_search.execution.results import ExecutionResult
-from tool_search.messages import ToolCall
 from tool_search.values.redaction import log_failure
 
-__all__ = ["CallObserver", "CallSpan", "CallTelemetry", "ToolFailure", "ToolRun", "report"]
+__all__ = ["CallObserver", "ToolFailure", "ToolRun", "report"]
 
 _log = logging.getLogger(__name__)
 
@@ -60,22 +57,6 @@ class ToolFailure:
 
 
 CallObserver = Callable[[ToolRun | ToolFailure], None]
-
-
-class CallSpan(Protocol):
-    """The trace of one call; current until it ends."""
-
-    def end(self, result: ExecutionResult, duration_s: float) -> None:
-        """End the span when the call has ended."""
-        ...
-
-
-class CallTelemetry(Protocol):
-    """A tracer of calls."""
-
-    def start(self, tool: Tool, call: ToolCall, context: ToolContext) -> CallSpan:
-        """Start a span when a call begins, in the task that runs it."""
-        ...
 
 
 def report(

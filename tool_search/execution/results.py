@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 
 from tool_search.conversation.calls import AnsweredCall, CallDecision, CallResult, RunCall
 from tool_search.errors import ToolSearchError
-from tool_search.events import CallStep, Outcome, ToolFinished
+from tool_search.events import CallStep, Outcome, SearchFinished, ToolFinished
 from tool_search.i18n import Language, text
 from tool_search.messages import ContentPart, ImagePart, TextPart, ToolCall, plain_text
 from tool_search.values.json import compact_json
@@ -130,6 +130,22 @@ class FinishedCall:
             content=result.content,
             is_error=result.is_error,
             parts=result.parts,
+        )
+
+    def searched(self) -> SearchFinished | None:
+        """Return the event for observers, if the call was a search."""
+        result = self.decision.result if isinstance(self.decision, AnsweredCall) else None
+        if result is None:
+            return None
+        return SearchFinished(
+            call=self.call,
+            query=result.query,
+            found=result.names,
+            best_score=max((match.score for match in result.matches), default=None),
+            total_found=result.total_found,
+            total_tools=result.total_tools,
+            is_error=result.error is not None,
+            duration_s=sum(step.duration_s for step in self.steps),
         )
 
     def finished(self, content: str | None = None) -> ToolFinished:

@@ -81,12 +81,16 @@ class ReplyEnd:
         stop_reason: The reason for the end of the reply.
         usage: The tokens of the request.
         detail: The service's own words about the reason; empty if it gave none.
+        id: The service's id of the reply; empty if it gave none.
+        model: The model that answered, as the service names it; likewise.
     """
 
     message: Message
     stop_reason: StopReason
     usage: Usage
     detail: str = ""
+    id: str = ""
+    model: str = ""
 
 
 ReplyEvent = ReplyDelta | CallDelta | ReplyEnd

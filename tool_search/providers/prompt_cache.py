@@ -140,10 +140,16 @@ class _Sent:
 
 
 class PrefixMonitor:
-    """Compares each request with the last one of its conversation to the same provider."""
+    """Compares each request with the last one of its conversation to the same provider.
+
+    Attributes:
+        is_kept: True if the last checked request repeats the one before it as its prefix;
+            None: there was none to compare it with.
+    """
 
     def __init__(self) -> None:
         self._sent: dict[str, _Sent] = {}
+        self.is_kept: bool | None = None
 
     def forget(self, provider: str) -> None:
         """Expect nothing of the next request: the provider's answer to the last one changes it."""
@@ -168,17 +174,25 @@ class PrefixMonitor:
                 by a compaction, causes the change itself.
             announced: The codes of notices since the last request.
         """
-        if not _CAUSES.isdisjoint(announced):
+        self.is_kept = None
+        is_announced = not _CAUSES.isdisjoint(announced)
+        if is_announced:
+            self.is_kept = False if provider in self._sent else None
             self._sent.clear()
         if plan.phase in ("select", "detail"):
             return None
         before = self._sent.get(provider)
         self._sent[provider] = _Sent(profile, plan, history)
-        if before is None or before.profile != profile or before.plan.strategy != plan.strategy:
+        if before is None:
+            return None
+        self.is_kept = False
+        if before.profile != profile or before.plan.strategy != plan.strategy:
             return None
         if _messages_move(before.history, history) is not None:
             return None
-        return first_divergence(before.plan, plan)
+        moved = first_divergence(before.plan, plan)
+        self.is_kept = moved is None
+        return moved
 
 
 def first_divergence(before: RequestPlan, after: RequestPlan) -> str | None:

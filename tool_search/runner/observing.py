@@ -1,54 +1,55 @@
-"""Observers of turns: callbacks for events, and a log with a record for each event."""
+"""The logs of turns: a record for each event, and conversations' keys in all other records."""
 
 from __future__ import annotations
 
 import json
 import logging
-import time
-from collections.abc import Sequence
+from contextvars import ContextVar
 
 from tool_search.events import (
     Done,
     ProviderSwitched,
+    RequestFinished,
     RunnerEvent,
     RunnerWarning,
+    SearchFinished,
     ToolCallStarted,
     ToolFinished,
     ToolsDiscovered,
     TurnEvent,
-    TurnObserver,
 )
-from tool_search.values.redaction import log_failure
+from tool_search.providers.base import Usage
 
-__all__ = ["EventLog", "TurnNotifier"]
+__all__ = [
+    "ConversationFilter",
+    "EventLog",
+    "current_conversation",
+    "log_request",
+]
 
-_log = logging.getLogger(__name__)
+current_conversation: ContextVar[str] = ContextVar("tool_search_conversation", default="")
+"""The key of the conversation whose turn runs here, in its tools and threads too."""
+_requests = logging.getLogger("tool_search.requests")
 
 
-class TurnNotifier:
-    """Calls the observers of one turn.
+class ConversationFilter(logging.Filter):
+    """A filter that gives records the key of their conversation, as `conversation`.
 
-    Args:
-        observers: The observers.
-        conversation: The key of the conversation.
+    Records from outside a turn get an empty one. It belongs to a handler: a filter of a logger
+    does not see the records of the loggers below it.
+
+    Example:
+        ::
+
+            handler.addFilter(ConversationFilter())
+            handler.setFormatter(logging.Formatter("%(conversation)s %(name)s %(message)s"))
     """
 
-    def __init__(self, observers: Sequence[TurnObserver], conversation: str) -> None:
-        self._observers = observers
-        self._conversation = conversation
-        self._start = time.monotonic()
-
-    def __call__(self, event: RunnerEvent) -> None:
-        """Give an event to each observer."""
-        if not self._observers:
-            return
-        elapsed = time.monotonic() - self._start
-        seen = TurnEvent(conversation=self._conversation, elapsed_s=elapsed, event=event)
-        for observer in self._observers:
-            try:
-                observer(seen)
-            except Exception:  # noqa: BLE001  # the bot's own: it must not end a turn
-                log_failure(_log, "an observer of turns failed")
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Add the key to a record that has none; no record is held back."""
+        if not hasattr(record, "conversation"):
+            record.conversation = current_conversation.get()
+        return True
 
 
 class EventLog:
@@ -108,15 +109,83 @@ def _fields(event: RunnerEvent) -> dict[str, object] | None:
         return {"from": event.from_provider, "to": event.to_provider}
     if isinstance(event, RunnerWarning):
         return {"code": event.code}
+    if isinstance(event, RequestFinished):
+        return _request_fields(event)
+    if isinstance(event, SearchFinished):
+        return _search_fields(event)
     if isinstance(event, Done):
-        usage = event.usage
         return {
             "provider": event.provider,
             "stop_reason": event.stop_reason,
             "requests": event.steps,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cache_read_tokens": usage.cache_read_tokens,
-            "cache_write_tokens": usage.cache_write_tokens,
+            **_usage_fields(event.usage),
         }
     return None
+
+
+def _search_fields(event: SearchFinished) -> dict[str, object]:
+    return {
+        "call": event.call.id,
+        "tools": list(event.found),
+        "best_score": event.best_score,
+        "total_found": event.total_found,
+        "total_tools": event.total_tools,
+        "failed": event.is_error,
+        "duration_s": round(event.duration_s, 6),
+    }
+
+
+def _request_fields(event: RequestFinished) -> dict[str, object]:
+    sent = event.request
+    return {
+        "provider": sent.provider,
+        "model": sent.model,
+        "response_model": event.response_model,
+        "strategy": sent.strategy,
+        "phase": sent.phase,
+        "tools": sent.tools,
+        "deferred": sent.deferred,
+        "tool_tokens": sent.tool_tokens,
+        "saved_tokens": sent.saved_tokens,
+        "prefix_kept": sent.is_prefix_kept,
+        "duration_s": round(event.duration_s, 6),
+        "first_s": None if event.first_s is None else round(event.first_s, 6),
+        "stop_reason": event.stop_reason,
+        "error": event.error,
+        **_usage_fields(event.usage),
+    }
+
+
+def _usage_fields(usage: Usage) -> dict[str, object]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+    }
+
+
+def log_request(event: RequestFinished, conversation: str) -> None:
+    """Log one line for a request, at the level INFO of `tool_search.requests`."""
+    if not _requests.isEnabledFor(logging.INFO):
+        return
+    sent, usage = event.request, event.usage
+    if event.error:
+        end = f"failed: {event.error}"
+    else:
+        end = (
+            f"{event.stop_reason}, {usage.input_tokens} tokens in "
+            f"({usage.cache_read_tokens} from the cache), {usage.output_tokens} out"
+        )
+    prefix = {True: "prefix kept", False: "prefix changed", None: "no prefix"}
+    first = "" if event.first_s is None else f", first after {event.first_s:.2f} s"
+    _requests.info(
+        "%s %s: %s; %d tools, %d deferred, about %d tokens of definitions, %d saved; %s; %.2f s%s",
+        sent.provider, sent.model, end, sent.tools, sent.deferred, sent.tool_tokens,
+        sent.saved_tokens, prefix[sent.is_prefix_kept], event.duration_s, first,
+        extra={
+            "event": "RequestFinished",
+            "conversation": conversation,
+            "fields": _request_fields(event),
+        },
+    )  # fmt: skip

@@ -55,7 +55,7 @@ from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.compaction import Compact, compacted
 from tool_search.runner.conversations import OpenConversation, OpenConversations
 from tool_search.runner.learning import Learning
-from tool_search.runner.observing import TurnNotifier
+from tool_search.runner.observed_turn import ObservedTurn, TurnObservation
 from tool_search.runner.providers import COOLDOWN_S, Providers, name_providers
 from tool_search.runner.turn import Turn
 from tool_search.runner.turn_lock import turn_locked
@@ -81,6 +81,7 @@ class _Question:
     roles: Collection[str]
     keys: TurnCalls
     watch: TurnWatch
+    observed: ObservedTurn
     turn: Turn | None = None
 
 
@@ -156,6 +157,7 @@ class ToolSearchRunner:
         self._background = Background()
         self._preparing = asyncio.Lock()
         self._calls = CallRunner(options=calls)
+        self._observation = TurnObservation(self._calls.options)
         self._store = MemoryStore() if store is None else store
         self.permissions.keep_in(self._store)
         self._backlog = Backlog()
@@ -276,6 +278,7 @@ class ToolSearchRunner:
         async with AsyncExitStack() as stack:
             # Each is closed even if the one before it fails; last in, first out.
             stack.callback(self._background.close)
+            stack.push_async_callback(self._observation.aclose)
             for provider in self._built:
                 stack.push_async_callback(provider.aclose)
             stack.push_async_callback(self._keeper.aclose)
@@ -363,17 +366,22 @@ class ToolSearchRunner:
         """
         watch = TurnWatch(self._turn_timeout_s)
         keys = TurnCalls(conversation, idempotency_key)
-        question = _Question(message, conversation, user, roles, keys, watch)
-        notify = TurnNotifier(self._calls.options.turn_observers, conversation)
+        observed = self._observation.turn(conversation, user_message(message))
+        question = _Question(message, conversation, user, roles, keys, watch, observed)
+        async with aclosing(observed.follow(self._turn_in_time(question))) as events:
+            async for event in events:
+                yield event
+
+    async def _turn_in_time(self, question: _Question) -> AsyncGenerator[RunnerEvent, None]:
+        """Yield a turn's events, until it ends or its time is over."""
+        watch = question.watch
         async with aclosing(watch.events(self._turn_alone(question))) as events:
             async for event in events:
-                notify(event)
                 yield event
         if watch.ended_because:
             raise SessionError(watch.ended_because)
         if watch.timed_out:
             for event in self._out_of_time(question):
-                notify(event)
                 yield event
 
     def _out_of_time(self, question: _Question) -> Iterator[RunnerEvent]:
@@ -446,6 +454,7 @@ class ToolSearchRunner:
             context=context,
             keys=question.keys,
             keep=partial(self._keeper.append, kept),
+            observed=question.observed,
             max_steps=self._max_steps,
             prefixes=known.prefixes,
             background=self._background,

@@ -28,7 +28,6 @@ from tool_search.events import (
 )
 from tool_search.execution import CallRunner, FinishedCall, ToolContext, TurnCalls
 from tool_search.execution.background import Background
-from tool_search.execution.tasks import closing
 from tool_search.i18n import text
 from tool_search.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
@@ -44,6 +43,8 @@ from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import LATE_CALL, PrefixMonitor
 from tool_search.providers.refused_tools import SentTools
 from tool_search.runner.compaction import Compact, compacted
+from tool_search.runner.endings import ending_notice
+from tool_search.runner.observed_turn import ObservedTurn, SentRequest
 from tool_search.runner.providers import ProviderPool
 
 __all__ = ["KeepDiscoveries", "Turn"]
@@ -73,6 +74,7 @@ class Turn:
         background: Runs work that would hold the event loop.
         is_heavy: True if each step over the catalog would hold the event loop.
         searches_aside: True if a search would, such as one by meaning.
+        observed: What observes the turn.
         compact: The bot's own compaction, for a history that is too long.
         preloaded: The tools that were loaded for the user's message.
         second_chance: True if an answer that says there is no tool may be asked for again.
@@ -85,6 +87,7 @@ class Turn:
     context: ToolContext
     keys: TurnCalls
     keep: KeepDiscoveries
+    observed: ObservedTurn
     max_steps: int
     prefixes: PrefixMonitor = field(default_factory=PrefixMonitor)
     background: Background = field(default_factory=Background)
@@ -224,21 +227,10 @@ class Turn:
 
     def _ended(self) -> Iterator[RunnerWarning]:
         """Yield warnings about the end of the reply."""
-        if self._is_unanswerable:
-            return  # the answer is our own
-        reply = self._answered
-        detail = f" ({reply.detail})" if reply.detail else ""
-        cut = sum(call.is_cut for call in reply.message.tool_calls)
-        if reply.stop_reason == "refusal":
-            yield self._warning("reply_refused", f"{self.provider!r} refused to answer{detail}")
-        elif reply.stop_reason == "length" or cut:
-            what = f"; {cut} of its calls were cut, and not run" if cut else ""
-            yield self._warning(
-                "reply_cut",
-                f"{self.provider!r} ended its reply before it was complete"
-                f"{detail}{what}; where that happens often, raise the limit of a reply's "
-                "tokens (extra_body)",
-            )
+        # An answer of our own is not the provider's.
+        notice = None if self._is_unanswerable else ending_notice(self._answered, self.provider)
+        if notice is not None:
+            yield self._warning(notice.code, notice.message)
 
     @property
     def steps(self) -> int:
@@ -465,8 +457,15 @@ class Turn:
     async def _stream(
         self, plan: RequestPlan, streamed: list[str]
     ) -> AsyncGenerator[RunnerEvent, None]:
-        reply = None
-        async with closing(self.pool.providers[self.provider].stream(plan)) as events:
+        reply, provider = None, self.pool.providers[self.provider]
+        sent = SentRequest(
+            provider=self.provider,
+            profile=provider.profile,
+            plan=plan,
+            catalog=self.session.catalog,
+            is_prefix_kept=self.prefixes.is_kept,
+        )
+        async with aclosing(self.observed.reply(sent, provider.stream(plan))) as events:
             async for event in events:
                 if isinstance(event, ReplyDelta):
                     streamed.append(event.text)
@@ -561,6 +560,7 @@ class Turn:
                     answered += 1
                     if answered % _MAX_ANSWERS_AT_ONCE == 0:
                         await asyncio.sleep(0)  # results that wait for nothing would hold the loop
+                    self.observed.notify(event.searched())
                     yield event.finished(self.session.last_message.text)
                     async with aclosing(self._discovered(new)) as tools:
                         async for discovery in tools:

@@ -1,0 +1,272 @@
+"""A turn as its observers, its trace and its log see it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager, nullcontext
+from dataclasses import dataclass
+
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
+from tool_search.errors import ProviderError
+from tool_search.events import Done, RequestFinished, RequestStarted, RunnerEvent, TurnEvent
+from tool_search.execution import CallOptions
+from tool_search.execution.tasks import closing
+from tool_search.execution.telemetry import RequestSpan, TurnSpan, TurnTelemetry
+from tool_search.messages import Message, ReferencePart, RequestPlan
+from tool_search.providers.base import ReplyEnd, ReplyEvent, Usage
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.runner.observers import TurnObservers
+from tool_search.runner.observing import current_conversation, log_request
+
+__all__ = ["ObservedTurn", "SentRequest", "TurnObservation"]
+
+_requests = logging.getLogger("tool_search.requests")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentRequest:
+    """A request that is about to be sent.
+
+    Attributes:
+        provider: The `id` of the provider.
+        profile: The provider.
+        plan: The request.
+        catalog: The tools of the conversation.
+        is_prefix_kept: As in `RequestStarted`.
+    """
+
+    provider: str
+    profile: ProviderProfile
+    plan: RequestPlan
+    catalog: ToolCatalog
+    is_prefix_kept: bool | None
+
+
+class TurnObservation:
+    """What observes the turns of one runner.
+
+    Args:
+        options: The options of calls, with observers and telemetry.
+    """
+
+    def __init__(self, options: CallOptions) -> None:
+        telemetry = options.telemetry
+        self.telemetry = telemetry if isinstance(telemetry, TurnTelemetry) else None
+        observers = list(options.turn_observers)
+        # A bound method is equal to another of the same object: nothing is measured twice.
+        if self.telemetry is not None and self.telemetry.on_turn not in observers:
+            observers.append(self.telemetry.on_turn)
+        self.observers = TurnObservers(observers)
+
+    def turn(self, conversation: str, message: Message) -> ObservedTurn:
+        """Return the observation of one turn."""
+        return ObservedTurn(self, conversation, message)
+
+    async def aclose(self) -> None:
+        """Wait a few seconds for observers that are late, then end them."""
+        await self.observers.aclose()
+
+
+class ObservedTurn:
+    """One turn: its events go to observers, its steps run in its span.
+
+    A span is current only while the turn works, not while its consumer does: whatever the
+    consumer traces between two events is not inside the turn.
+
+    Args:
+        observation: What observes the runner's turns.
+        conversation: The key of the conversation.
+        message: The user's message.
+    """
+
+    def __init__(self, observation: TurnObservation, conversation: str, message: Message) -> None:
+        self._observers = observation.observers
+        self._telemetry = observation.telemetry
+        self._conversation = conversation
+        self._message = message
+        self._start = time.monotonic()
+
+    def notify(self, event: RunnerEvent | None) -> None:
+        """Give an event to each observer."""
+        if event is not None and self._observers:
+            elapsed = time.monotonic() - self._start
+            self._observers.notify(
+                TurnEvent(conversation=self._conversation, elapsed_s=elapsed, event=event)
+            )
+
+    async def follow(
+        self, turn: AsyncGenerator[RunnerEvent, None]
+    ) -> AsyncGenerator[RunnerEvent, None]:
+        """Yield the turn's events, after its observers got them."""
+        span = self._telemetry.turn(self._conversation, self._message) if self._telemetry else None
+        try:
+            async with aclosing(self._in_span(turn, span)) as events:
+                async for event in events:
+                    self.notify(event)
+                    await self._observers.catch_up()
+                    if span is not None and isinstance(event, Done):
+                        # A consumer may stop at the last event, and never come back.
+                        span.end(event, None)
+                        span = None
+                    yield event
+        except BaseException as error:
+            if span is not None:
+                span.end(None, error)
+            raise
+
+    async def _in_span(
+        self, turn: AsyncGenerator[RunnerEvent, None], span: TurnSpan | None
+    ) -> AsyncGenerator[RunnerEvent, None]:
+        """Yield events; each step of the turn runs in its span and under its key."""
+        try:
+            while True:
+                with self._step(span):
+                    event = await anext(turn, None)
+                if event is None:
+                    return
+                yield event
+        finally:
+            with self._step(span):
+                await turn.aclose()
+
+    @contextmanager
+    def _step(self, span: TurnSpan | None) -> Iterator[None]:
+        token = current_conversation.set(self._conversation)
+        try:
+            with nullcontext() if span is None else span.current():
+                yield
+        finally:
+            current_conversation.reset(token)
+
+    async def reply(
+        self, sent: SentRequest, events: AsyncIterator[ReplyEvent]
+    ) -> AsyncGenerator[ReplyEvent, None]:
+        """Yield the events of a reply; its request is traced, measured and logged."""
+        if not (self._observers or self._telemetry or _requests.isEnabledFor(logging.INFO)):
+            async with closing(events):
+                async for event in events:
+                    yield event
+            return
+        started = await _started(sent)
+        self.notify(started)
+        seen = _Reply(started)
+        span = (
+            self._telemetry.request(started, sent.plan, self._conversation)
+            if self._telemetry
+            else None
+        )
+        try:
+            async with closing(events), aclosing(_in_span(events, span)) as steps:
+                async for event in steps:
+                    seen.take(event)
+                    yield event
+        except BaseException as error:
+            seen.failed(error)
+            raise
+        finally:
+            self._finish(seen, span)
+
+    def _finish(self, seen: _Reply, span: RequestSpan | None) -> None:
+        finished = seen.finished()
+        if span is not None:
+            span.end(finished, seen.end.message if seen.end else None)
+        log_request(finished, self._conversation)
+        self.notify(finished)
+
+
+async def _in_span(
+    events: AsyncIterator[ReplyEvent], span: RequestSpan | None
+) -> AsyncGenerator[ReplyEvent, None]:
+    """Yield events; each step to the next one runs in the request's span."""
+    while True:
+        with nullcontext() if span is None else span.current():
+            try:
+                event = await anext(events)
+            except StopAsyncIteration:
+                return
+        yield event
+
+
+class _Reply:
+    """The reply to one request, as far as it came."""
+
+    def __init__(self, started: RequestStarted) -> None:
+        self._started = started
+        self._start = time.monotonic()
+        self._first_s: float | None = None
+        self._error = ""
+        self.end: ReplyEnd | None = None
+
+    def take(self, event: ReplyEvent) -> None:
+        if self._first_s is None:
+            self._first_s = time.monotonic() - self._start
+        if isinstance(event, ReplyEnd):
+            self.end = event
+
+    def failed(self, error: BaseException) -> None:
+        """Record the end of a reply that is not whole; an error after its end is not its own."""
+        if self.end is None:
+            self._error = _kind_of(error)
+
+    def finished(self) -> RequestFinished:
+        end = self.end
+        return RequestFinished(
+            request=self._started,
+            duration_s=time.monotonic() - self._start,
+            first_s=self._first_s,
+            usage=end.usage if end else Usage(),
+            stop_reason=end.stop_reason if end else None,
+            error="" if end else self._error or "no_end",
+            response_id=end.id if end else "",
+            response_model=end.model if end else "",
+        )
+
+
+def _kind_of(error: BaseException) -> str:
+    """Return the kind of an error in one word: few values, none of them anybody's text."""
+    if isinstance(error, (asyncio.CancelledError, GeneratorExit)):
+        return "cancelled"
+    if isinstance(error, ProviderError) and error.status is not None:
+        return str(error.status)
+    return type(error).__name__
+
+
+async def _started(sent: SentRequest) -> RequestStarted:
+    """Return the figures of a request; those of a new catalog are made in a thread."""
+    catalog, plan = sent.catalog, sent.plan
+    # A definition takes about 0.1 ms, and is estimated once.
+    if not catalog.has_computed(_all_tokens):
+        await asyncio.to_thread(catalog.once, _all_tokens)
+    deferred, tokens = plan.tools.sizes
+    tokens += _referenced_tokens(plan, catalog)
+    return RequestStarted(
+        provider=sent.provider,
+        model=sent.profile.model,
+        origin=sent.profile.origin,
+        strategy=plan.strategy,
+        phase=plan.phase,
+        tools=len(plan.tools),
+        deferred=deferred,
+        tool_tokens=tokens,
+        saved_tokens=catalog.once(_all_tokens) - tokens,
+        is_prefix_kept=sent.is_prefix_kept,
+    )
+
+
+def _all_tokens(catalog: ToolCatalog) -> int:
+    return sum(tool.estimated_tokens for tool in catalog.active)
+
+
+def _referenced_tokens(plan: RequestPlan, catalog: ToolCatalog) -> int:
+    """Return the tokens of the definitions that references in messages load, each once."""
+    shown: dict[str, Tool] = {}
+    for message in plan.messages:
+        for part in () if isinstance(message.content, str) else message.content:
+            if isinstance(part, ReferencePart):
+                shown |= {name: catalog[name] for name in part.names if name in catalog}
+                shown |= {tool.name: tool for tool in part.tools}
+    return sum(tool.estimated_tokens for tool in shown.values())
