@@ -8,12 +8,13 @@ from typing import Any
 
 import httpx2
 import pytest
+from openai import OpenAI
 
-from tests.proxy.clients import ANTHROPIC
-from tests.proxy.conftest import serve
+from tests.proxy.clients import ANTHROPIC, RESPONSES
+from tests.proxy.conftest import serve, upstreams
 from tool_search.proxy.app import ToolSearchProxy
 from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
-from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
+from tool_search.testing import Endpoint, ModelCall, ModelReply, ScriptedModel, StandInServer
 
 NAMES = [tool["name"] for tool in ANTHROPIC]
 DEFERRED = [{**tool, "defer_loading": True} for tool in ANTHROPIC]
@@ -37,6 +38,52 @@ HISTORY: list[dict[str, Any]] = [
     },
     {"role": "user", "content": [REFERENCES]},
 ]
+
+
+CLIENT_SEARCH = {
+    "type": "tool_search",
+    "execution": "client",
+    "description": "Finds tools.",
+    "parameters": {"type": "object", "properties": {"query": {"type": "string"}}},
+}
+
+
+class SearchingClient:
+    """A client of Responses that answers searches by itself, as Codex can."""
+
+    def __init__(self, address: str, *, stream: bool) -> None:
+        self._client = OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0)
+        self._stream = stream
+        self.seen: list[str] = []
+
+    def ask(self, text: str) -> str:
+        """Return the answer to a message, after all searches and calls."""
+        history: list[Any] = [{"role": "user", "content": text}]
+        while True:
+            wish: Any = {"model": "gpt-5.4", "input": history, "store": False}
+            wish["tools"] = [CLIENT_SEARCH]
+            if self._stream:
+                with self._client.responses.stream(**wish) as events:
+                    reply: Any = events.get_final_response()
+            else:
+                reply = self._client.responses.create(**wish)
+            items = [item.model_dump(exclude_none=True) for item in reply.output]
+            history += [{k: v for k, v in i.items() if not k.startswith("parsed")} for i in items]
+            self.seen += [item["type"] for item in items]
+            results = [self._result(item) for item in items if item["type"].endswith("_call")]
+            if not results:
+                return str(reply.output_text)
+            history += results
+
+    def _result(self, item: dict[str, Any]) -> dict[str, Any]:
+        called = {"call_id": item["call_id"]}
+        if item["type"] == "tool_search_call":
+            assert item["arguments"] == {"query": "count"}
+            tool = {**next(t for t in RESPONSES if t["name"] == "count_words")}
+            tool["defer_loading"] = True
+            found = {"type": "tool_search_output", "execution": "client", "tools": [tool]}
+            return {**found, **called, "status": "completed"}
+        return {"type": "function_call_output", **called, "output": "2"}
 
 
 @pytest.fixture
@@ -93,6 +140,41 @@ def test_a_search_of_the_service_is_answered_here(server: StandInServer) -> None
     assert first.tool_names == (NAMES[0], "tool_search")
     assert "count_words" in second.tool_names
     assert reply["content"] == [{"type": "text", "text": "done"}]
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_search_that_the_client_answers_is_a_function_to_the_provider(*, stream: bool) -> None:
+    model = ScriptedModel(
+        [
+            ModelReply(calls=(ModelCall(name="tool_search", arguments={"query": "count"}),)),
+            ModelReply(calls=(ModelCall(name="count_words", arguments={"text": "a b"}),)),
+            ModelReply(text="two"),
+        ]
+    )
+    with (
+        StandInServer(model=model, endpoint=Endpoint(supports_tool_search=False)) as server,
+        serve(ToolSearchProxy(ProxyConfig(upstreams=upstreams(server)))) as address,
+    ):
+        client = SearchingClient(address, stream=stream)
+
+        assert client.ask("Count the words.") == "two"
+        assert server.violations == ()
+        listed = [request.tool_names for request in server.requests]
+
+    assert client.seen == ["tool_search_call", "function_call", "message"]
+    assert listed == [("tool_search",), *[("tool_search", "count_words")] * 2]
+
+
+def test_a_search_that_the_client_answers_goes_on_to_a_provider_that_knows_it() -> None:
+    model = ScriptedModel([ModelReply(text="ok")])
+    with StandInServer(model=model) as server:
+        config = ProxyConfig(upstreams=upstreams(server, strategy="openai_responses"))
+        with serve(ToolSearchProxy(config)) as address:
+            SearchingClient(address, stream=False).ask("Hello")
+
+        body: Any = server.requests[0].body
+
+    assert body["tools"] == [CLIENT_SEARCH]
 
 
 def test_a_provider_that_defers_itself_gets_the_request_as_it_came(server: StandInServer) -> None:

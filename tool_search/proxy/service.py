@@ -21,6 +21,7 @@ from tool_search.providers.profiles import ProviderProfile
 from tool_search.proxy.clients import client_of
 from tool_search.proxy.dialects.anthropic import AnthropicMessages
 from tool_search.proxy.dialects.base import JSON, ReplyStream, SentEvent, WireDialect
+from tool_search.proxy.dialects.client_search import ClientSearch
 from tool_search.proxy.dialects.openai_chat import OpenAIChat
 from tool_search.proxy.dialects.openai_responses import OpenAIResponses
 from tool_search.proxy.discoveries import found_in, split_turn, take_in
@@ -161,6 +162,8 @@ class ProxyService:
             path = asked.path
             log_failure(_log, "the request goes on as it came: preparing it for %s failed", path)
             asked.report.passed, turn = "failed", None
+        if turn is None and asked.found_by_client.client_search is not None:
+            return await self._translated(asked, asked.found_by_client.client_search)
         if turn is None:
             return await self._passed(asked)
         if asked.path == _COUNT_TOKENS:
@@ -409,17 +412,40 @@ class ProxyService:
             async with stack:
                 raw = await response.aread()
             return self._as_it_came(asked, response, raw)
-        events = self._events(asked, turn, stack, response)
+        stream = turn.dialect.stream(turn.holds, turn.body)
+        visible = self._visible(asked, turn, stream, stack, response)
+        events = self._events(asked, stream, visible)
         return ProxyReply(response.status_code, self._reply_headers(asked, response), events)
 
+    async def _translated(self, asked: ClientRequest, search: ClientSearch) -> ProxyReply:
+        """Answer a client that searches by itself with the reply of a provider that cannot."""
+        stack = AsyncExitStack()
+        async with asked.report.waits():
+            response = await stack.enter_async_context(self._send(asked, asked.raw))
+        headers = kept_headers(response.headers.items())
+        headers.pop("content-encoding", None)
+        original = await read_object(asked.report.raw) or {}
+        if response.status_code < 400 and "event-stream" in headers.get("content-type", ""):
+            stream = asked.dialect.stream(lambda _name, _namespace: False, original)
+            visible = _searched(asked, search, stream, stack, response)
+            content = self._events(asked, stream, visible)
+            return ProxyReply(response.status_code, headers, content)
+        async with stack:
+            raw = await response.aread()
+        reply = await read_object(raw) if response.status_code < 400 else None
+        if reply is None:
+            return self._as_it_came(asked, response, raw)
+        self._end(asked, response.status_code)
+        shown = asked.dialect.echoed(search.reply(reply), original)
+        return ProxyReply(response.status_code, headers, json_bytes(shown))
+
     async def _events(
-        self, asked: ClientRequest, turn: Turn, stack: AsyncExitStack, response: httpx2.Response
+        self, asked: ClientRequest, stream: ReplyStream, visible: AsyncGenerator[SentEvent]
     ) -> AsyncIterator[bytes]:
         """Yield the client's stream; a failure ends it in the form of the dialect."""
-        stream = turn.dialect.stream(turn.holds, turn.body)
         status, body, problem = 0, None, ""
         try:
-            async with aclosing(self._visible(asked, turn, stream, stack, response)) as events:
+            async with aclosing(visible) as events:
                 async for event in events:
                     written = event.encoded()
                     began = time.monotonic()
@@ -510,6 +536,23 @@ class ProxyService:
             self._store.close()
         if isinstance(self._evidence, SQLiteStore):
             await self._evidence.aclose()
+
+
+async def _searched(
+    asked: ClientRequest,
+    search: ClientSearch,
+    stream: ReplyStream,
+    stack: AsyncExitStack,
+    response: httpx2.Response,
+) -> AsyncGenerator[SentEvent]:
+    """Yield the events of a reply to a client that searches by itself."""
+    async with stack:
+        async for event in asked.report.received(_whole_reply(response, stream)):
+            for visible in filter(None, map(search.event, stream.read(event))):
+                yield visible
+    if not stream.failed:
+        for visible in filter(None, map(search.event, stream.finish())):
+            yield visible
 
 
 async def _whole_reply(response: httpx2.Response, stream: ReplyStream) -> AsyncIterator[SentEvent]:

@@ -9,13 +9,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tool_search.config.providers import Dialect
 from tool_search.hosts.chain import ChainItem
 from tool_search.messages import RequestPlan
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.values.json import compact_json
+
+if TYPE_CHECKING:
+    from tool_search.proxy.dialects.client_search import ClientSearch
 
 __all__ = [
     "JSON",
@@ -118,11 +121,14 @@ class Emulated:
         body: The request, in which references are text.
         found: The names of deferred tools that the history refers to, in order.
         is_searched: True if the provider's own search was declared: ours takes its place.
+        client_search: The client's own search, which is a function to the provider; None: it
+            has none that the provider has to know.
     """
 
     body: JSON
     found: tuple[str, ...] = ()
     is_searched: bool = False
+    client_search: ClientSearch | None = None
 
 
 class ReplyStream(ABC):

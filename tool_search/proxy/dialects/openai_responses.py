@@ -25,6 +25,7 @@ from tool_search.proxy.dialects.base import (
     WireCall,
     WireTool,
 )
+from tool_search.proxy.dialects.client_search import ClientSearch, is_client_search
 from tool_search.proxy.dialects.openai import OpenAIDialect, item_text, summed_usage
 from tool_search.values.json import compact_json
 
@@ -68,16 +69,16 @@ class OpenAIResponses(OpenAIDialect):
         return own, others
 
     def defers(self, body: JSON) -> bool:
-        """True if a client leaves searches of deferred tools to the service.
-
-        A client that answers them itself has items of its own for them, which stay as they are.
-        """
-        return any(_is_hosted_search(entry) for entry in body.get("tools") or ())
+        """True if a client leaves searches of deferred tools to the service, or answers them."""
+        return any(entry.get("type") == "tool_search" for entry in body.get("tools") or ())
 
     def emulated(self, body: JSON) -> Emulated:
         """Return the request for a provider that does not know deferred tools."""
-        tools = [entry for entry in body.get("tools") or () if not _is_hosted_search(entry)]
-        items = self.items(body)
+        given, items = body.get("tools") or (), self.items(body)
+        if any(map(is_client_search, given)):
+            search = ClientSearch(given)
+            return Emulated(search.request(body, items), client_search=search)
+        tools = [entry for entry in given if not _is_hosted_search(entry)]
         found = dict.fromkeys(call.name for item in items for call in self.calls(item))
         own = [i for i in items if i.get("type") not in ("tool_search_call", "tool_search_output")]
         return Emulated({**body, "tools": tools, "input": own}, tuple(found), is_searched=True)
