@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	|| { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12"; exit 1; }
 
-.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-stores test-beside check types snapshot docs pictures pictures-astrbot release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
+.PHONY: bench-model demo reference test test-long test-sdks test-extras test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-stores test-beside check types snapshot docs pictures pictures-astrbot release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
 
 # An environment of its own, without the developers' tools: what the demo imports.
 DEMO_ENV := .venv-demo
@@ -31,6 +31,7 @@ test-long: $(READY)
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m "not redis" --timeout=0 -n auto --dist worksteal
 	$(MAKE) test-stores LONG=1
 	$(MAKE) test-beside
+	$(MAKE) test-extras
 	$(MAKE) test-frameworks-oldest
 	$(MAKE) test-mcp LONG=1
 	$(MAKE) test-astrbot-old
@@ -72,6 +73,14 @@ $(SDKS_READY): pyproject.toml
 	$(SDKS_ENV)/bin/python -m pip install --quiet --disable-pip-version-check --group test -e . \
 		$$($(PYTHON) .ci/oldest_sdks.py)
 	@touch $@
+
+# Each extra alone, in an environment of its own, does what it promises; wheels for other systems.
+# make test-extras EXTRAS="none cli" tries these; without, all but those of gigabytes, in minutes.
+EXTRAS ?=
+
+test-extras: $(READY)
+	$(BIN)/python .ci/extras.py run $(EXTRAS)
+	$(BIN)/python .ci/extras.py wheels $(EXTRAS)
 
 # Whether pip installs this package beside the newest frameworks; asks the package index.
 test-beside: $(READY)

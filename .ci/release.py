@@ -12,11 +12,15 @@ import argparse
 import json
 import re
 import sys
+import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[1]
 _MARK = "# Written by `make release`."
+_LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
+_ABSOLUTE = re.compile(r"[a-z]+:|#")
+_PAGES = ("README.md", "README.zh-CN.md")
 _AUTHOR = re.compile(r"(?P<name>[^<>]+?)(?:\s*<(?P<mail>[^<>@\s]+@[^<>@\s]+)>)?")
 
 
@@ -63,6 +67,26 @@ def with_site(text: str, url: str) -> str:
     )
 
 
+def with_links(text: str, url: str, earlier: str | None = None) -> str:
+    """Return a page whose links lead to the repository, for a package index shows it alone.
+
+    Args:
+        text: The page.
+        url: The address of the repository.
+        earlier: The address that an earlier release has written.
+    """
+
+    def absolute(link: re.Match[str]) -> str:
+        target = link["target"]
+        for kind in ("blob", "raw") if earlier else ():
+            target = target.removeprefix(f"{earlier}/{kind}/main/")
+        if not _ABSOLUTE.match(target):
+            target = f"{url.rstrip('/')}/{'raw' if link['image'] else 'blob'}/main/{target}"
+        return f"{link['image']}[{link['text']}]({target})"
+
+    return _LINK.sub(absolute, text)
+
+
 def main() -> None:
     """Write the files."""
     parser = argparse.ArgumentParser(description="Write the public address and the author.")
@@ -71,12 +95,16 @@ def main() -> None:
     parser.add_argument("--root", type=Path, default=ROOT, help="the checkout to write to")
     given = parser.parse_args()
     project, site = given.root / "pyproject.toml", given.root / "mkdocs.yml"
+    written = tomllib.loads(project.read_text("utf-8"))["project"].get("urls", {})
     try:
         described = with_project(project.read_text("utf-8"), given.url, given.author)
     except ValueError as exc:
         sys.exit(f"{exc}\nmake release URL=https://host/owner/name AUTHOR='Name <mail>'")
     project.write_text(described, encoding="utf-8")
     site.write_text(with_site(site.read_text("utf-8"), given.url), encoding="utf-8")
+    for page in map(given.root.joinpath, _PAGES):
+        linked = with_links(page.read_text("utf-8"), given.url, written.get("Source"))
+        page.write_text(linked, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = ("pyproject.toml", "mkdocs.yml")
+FILES = ("pyproject.toml", "mkdocs.yml", "README.md", "README.zh-CN.md")
 
 
 @pytest.fixture
@@ -36,9 +37,11 @@ def project(checkout: Path) -> dict[str, Any]:
     return described
 
 
-def test_the_repository_names_no_address_of_its_own() -> None:
-    assert "urls" not in project(ROOT)
-    assert "authors" not in project(ROOT)
+def test_the_repository_names_no_address_but_that_of_a_release() -> None:
+    described = project(ROOT)
+    if not described.keys().isdisjoint({"urls", "authors"}):
+        text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+        assert text.count("# Written by `make release`.") == 2
 
 
 def test_a_release_has_links_and_an_author(checkout: Path) -> None:
@@ -56,6 +59,19 @@ def test_a_release_has_links_and_an_author(checkout: Path) -> None:
     assert after == before
     site = yaml.safe_load((checkout / "mkdocs.yml").read_text(encoding="utf-8"))
     assert site["repo_url"] == "https://example.org/team/name"
+
+
+def test_every_link_of_the_readme_leads_to_the_repository(checkout: Path) -> None:
+    """A package index shows the page alone."""
+    before = (checkout / "README.md").read_text(encoding="utf-8")
+    done = release(checkout, "https://example.org/team/name", "Ann Lee")
+    assert done.returncode == 0, done.stderr
+    after = (checkout / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", after)
+    assert len(links) == len(re.findall(r"\]\(([^)]+)\)", before))
+    assert all(link.startswith(("https://", "#")) for link in links)
+    assert "(https://example.org/team/name/blob/main/docs/cost.md)" in after
+    assert "(https://example.org/team/name/raw/main/docs/pictures/tokens.svg)" in after
 
 
 def test_a_second_release_replaces_the_first(checkout: Path) -> None:
