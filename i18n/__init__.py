@@ -19,6 +19,7 @@ from tool_search.errors import ConfigurationError
 __all__ = [
     "LANGUAGES",
     "Language",
+    "Sentence",
     "language_of",
     "language_of_locale",
     "locale",
@@ -88,6 +89,32 @@ def text(key: str, language: Language, **values: object) -> str:
         ConfigurationError: There is no such language.
     """
     return locale(language)[key].format(**values)
+
+
+class Sentence:
+    """A sentence that is said later, in the language of its reader; `str` is English.
+
+    Args:
+        key: Its key.
+        values: Its placeholders.
+    """
+
+    def __init__(self, key: str, **values: object) -> None:
+        self._key = key
+        self._values = values
+
+    def in_language(self, language: Language) -> str:
+        """Return the sentence in a language."""
+        return text(self._key, language, **self._values)
+
+    def __str__(self) -> str:
+        return self.in_language("en-US")
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
 
 
 def script_of(language: Language) -> str | None:

@@ -173,7 +173,7 @@ def test_inspect_says_why_the_mode_is_another(command: Command, large_catalog: P
     options = ("--catalog", large_catalog, "--provider", "openai-chat", "--mode", "full")
     outcome = command("inspect", *options)
     assert outcome.json["mode"] == "tool_search"
-    assert "above_provider_limit" in outcome.err
+    assert "there are more tools than this provider accepts" in outcome.err
 
 
 def test_inspect_of_a_claude_model_without_tool_search_is_generic(

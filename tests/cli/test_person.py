@@ -38,6 +38,7 @@ def test_other_commands_speak_it_too(
     ).out
     assert text("eval.found", language, tool="send_mail", found=0, queries=1) in shown
     assert text("eval.instead", language, names=text("eval.nothing", language)) in shown
+    assert text("misses.words", language, words="'xyzzy'") in shown
     store = tmp_path / "none.sqlite"
     shown = command("learned", "--store", store, "--language", language).out
     assert text("learned.nothing", language) in shown

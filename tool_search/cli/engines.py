@@ -11,6 +11,7 @@ from rich.progress import Progress
 from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import say, side_console
 from tool_search.cli.options import known_spelling
+from tool_search.cli.terminal.language import spoken
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 from tool_search.search.build import ENGINES, PRESETS
@@ -64,11 +65,11 @@ def _progress() -> Iterator[EmbeddingProgress]:
         if total < _MANY_TOOLS:
             return
         if not bar.tasks:
-            bar.add_task("embedding tools", total=total)
+            bar.add_task(spoken("embedding.task"), total=total)
             if console.is_terminal:
                 bar.start()
             else:
-                say(f"embedding {total} tools; their vectors are kept for the next time")
+                say(spoken("embedding.note", count=total))
         if console.is_terminal:
             bar.update(bar.tasks[0].id, completed=done, refresh=True)
 

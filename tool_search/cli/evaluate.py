@@ -20,7 +20,7 @@ from tool_search.cli.engines import index_of
 from tool_search.cli.exits import result_console, say, say_notices, side_console
 from tool_search.cli.files import read_catalog, read_judged_queries
 from tool_search.cli.options import CatalogOption, EngineOption, JsonOption, PresetOption
-from tool_search.cli.terminal.language import spoken
+from tool_search.cli.terminal.language import spoken, spoken_language
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.search_tool import clean_description
 from tool_search.search import JudgedQuery, SearchResult, ToolSearchIndex, evaluate
@@ -81,7 +81,7 @@ def _as_object(found: ToolFindings) -> dict[str, Any]:
         "found": found.found,
         "instead": [{"tool": name, "queries": count} for name, count in found.instead],
         "missing_words": list(found.missing_words),
-        "advice": found.advice,
+        "advice": "" if found.advice is None else str(found.advice),
     }
 
 
@@ -103,7 +103,9 @@ def _print_by_tool(found: Sequence[ToolFindings]) -> None:
         # As Text, because names and words must not be read as markup.
         console.print(Text(clean_description(head)))
         console.print(Text(f"  {clean_description(others)}"))
-        console.print(Text(f"  {clean_description(each.advice)}"))
+        if each.advice is not None:
+            advice = each.advice.in_language(spoken_language())
+            console.print(Text(f"  {clean_description(advice)}"))
     if len(missed) > _MAX_SHOWN:
         rest = len(missed) - _MAX_SHOWN
         console.print(Text(spoken("eval.more", count=rest), style="dim"))
@@ -182,7 +184,5 @@ def _warn_of_unknown(judged: Iterable[JudgedQuery], catalog: ToolCatalog) -> Non
     unknown = sorted(relevant.difference(catalog))
     if unknown:
         named = ", ".join(map(repr, unknown[:_MAX_NAMED]))
-        say(
-            f"warning: {len(unknown)} relevant tools are not in the catalog, and count as "
-            f"not found: {named}{', ...' if len(unknown) > _MAX_NAMED else ''}"
-        )
+        more = ", …" if len(unknown) > _MAX_NAMED else ""
+        say(spoken("eval.unknown", count=len(unknown), names=f"{named}{more}"))

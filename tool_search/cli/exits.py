@@ -12,6 +12,7 @@ from typing import ParamSpec
 import typer
 from rich.console import Console
 
+from tool_search.cli.terminal.language import spoken
 from tool_search.errors import CatalogError, ConfigurationError, ToolSearchError
 from tool_search.messages import Notice
 
@@ -71,7 +72,7 @@ _P = ParamSpec("_P")
 def say_notices(notices: Iterable[Notice]) -> None:
     """Print the notices of a catalog on standard error."""
     for notice in notices:
-        say(f"warning: {notice.code}: {notice.message}")
+        say(spoken("exit.notice", code=notice.code, message=notice.message))
 
 
 def say(message: str) -> None:
@@ -113,13 +114,13 @@ def _missing_extra(error: ImportError) -> typer.Exit:
         extra = _EXTRAS.get((error.name or "").partition(".")[0])
         if not isinstance(error, ModuleNotFoundError) or extra is None:
             raise error
-        said = f"{error.name} is not installed: pip install 'tool-search-middleware[{extra}]'"
-    say(f"error: {said}")
+        said = spoken("exit.extra", name=error.name, extra=extra)
+    say(spoken("usage.error", message=said))
     return typer.Exit(WRONG_USE)
 
 
 def _end_with(error: ToolSearchError, status: int) -> typer.Exit:
-    say(f"error: {error}")
+    say(spoken("usage.error", message=error))
     return typer.Exit(status)
 
 
@@ -131,5 +132,6 @@ def _end_of_output(error: OSError) -> typer.Exit:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return typer.Exit(_READER_GONE)
-    say(f"error: the output cannot be written: {error.strerror}")
+    said = spoken("exit.output", cause=error.strerror)
+    say(spoken("usage.error", message=said))
     return typer.Exit(FAILED)

@@ -15,8 +15,8 @@ import typer
 from tool_search.cli.exits import say
 from tool_search.cli.options import ConfigOption, JsonOption, PrefixOption, StoreOption
 from tool_search.cli.stores import ChosenStore, choose_store
-from tool_search.cli.terminal.language import spoken
-from tool_search.errors import ConfigurationError, StoreError
+from tool_search.cli.terminal.language import spoken, wrong_use
+from tool_search.errors import StoreError
 from tool_search.stores import SQLiteStore
 from tool_search.stores.erasure import Erased, Export, Selection
 from tool_search.values.json import encodable
@@ -38,9 +38,7 @@ def write_export(path: Path, store: str, parts: Mapping[str, Iterable[Mapping[st
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as exc:
-        raise ConfigurationError(
-            f"--export {path}: {exc.strerror}; name a new file in an existing folder"
-        ) from exc
+        raise wrong_use("use.export", path=path, cause=exc.strerror) from exc
     try:
         with os.fdopen(file, "w", encoding="utf-8") as written:
             written.writelines(_lines(store, parts))
@@ -117,9 +115,7 @@ def forget_command(
     such a conversation again; its current turn is not kept.
     """
     if not (learned or tool or conversation or user or everything):
-        raise ConfigurationError(
-            "nothing to forget was named; give --learned, --tool, --conversation, --user or --all"
-        )
+        raise wrong_use("use.nothing_to_forget")
     place = choose_store(config, store, prefix)
     selection = Selection(
         conversations=None if everything else tuple(conversation or ()),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tool_search.cli.terminal.language import wrong_use
 from tool_search.config.stores import StoreSettings
 from tool_search.errors import ConfigurationError
 from tool_search.gateway.config import GatewayConfig, TransportSettings
@@ -70,7 +71,7 @@ def _with_address(settings: GatewayConfig, http: str | None) -> GatewayConfig:
         return settings
     host, _, port = http.rpartition(":")
     if not port.isascii() or not port.isdigit() or int(port) > 65_535:  # TCP's last port
-        raise ConfigurationError(f"--http is {http!r}: must be a port, or HOST:PORT")
+        raise wrong_use("use.http", value=repr(http))
     update = {"type": "http", "port": int(port), **({"host": host.strip("[]")} if host else {})}
     content = {**settings.transport.model_dump(), **update}
     transport = TransportSettings.model_validate(content)

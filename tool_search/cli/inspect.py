@@ -22,7 +22,7 @@ from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import result_console, say, say_notices
 from tool_search.cli.options import CatalogOrNoneOption, JsonOption, McpOption, chosen
 from tool_search.cli.servers import list_servers, read_tools
-from tool_search.cli.terminal.language import number, spoken
+from tool_search.cli.terminal.language import number, spoken, wrong_use
 from tool_search.cli.terminal.lines import wrapped
 from tool_search.config.bot import BotConfig, ProviderConfig, SchemaMode
 from tool_search.config.kinds import KINDS, dialect_of
@@ -322,7 +322,7 @@ def _show_servers(catalog: Path | None, mcp: str | None) -> None:
     """
     if mcp is None or catalog is not None:
         known = ", ".join(KINDS)
-        raise ConfigurationError(f"--provider is missing; give one of {known}, or kind:model")
+        raise wrong_use("use.no_provider", known=known)
     listed = list_servers(mcp)
     say_notices(listed.tools.once(catalog_notices))
     tools = [tool.to_dict() for tool in listed.tools.values()]
@@ -374,7 +374,7 @@ def _provider(
 
 def _model(name: str | None) -> str | None:
     if name is not None and not name.strip():
-        raise ConfigurationError("--model is empty; leave it out for a current model")
+        raise wrong_use("use.empty_model")
     return name
 
 
@@ -390,11 +390,11 @@ def _discovered_tools(names: str, catalog: ToolCatalog) -> Sequence[Tool]:
     for name in dict.fromkeys(part.strip() for part in names.split(",") if part.strip()):
         if name not in active:
             near = get_close_matches(name, active, n=3)
-            hint = f"; similar names: {', '.join(near)}" if near else ""
-            state = "is switched off" if name in catalog else "is not in the catalog"
-            raise ConfigurationError(f"--discovered: tool {name!r} {state}{hint}")
+            hint = spoken("use.similar", names=", ".join(near)) if near else ""
+            key = "use.switched_off" if name in catalog else "use.not_in_catalog"
+            raise ConfigurationError(spoken(key, option="--discovered", name=repr(name)) + hint)
         if name in core:
-            say(f"note: {name!r} is a core tool: it is sent without discovery")
+            say(spoken("inspect.core", name=repr(name)))
         else:
             found.append(active[name])
     return found
@@ -404,13 +404,14 @@ def _note_changes(catalog: ToolCatalog, profile: ProviderProfile) -> None:
     changed = sum(bool(tool.declared_schema.changes) for tool in catalog.active)
     aside = sum(map(profile.sets_aside, catalog.active))
     if changed:
-        say(f"note: schemas declared with changes: {changed}; --schemas lists them")
+        say(spoken("inspect.changed", count=changed))
     if aside:
-        say(f"note: tools set aside for this endpoint: {aside}; --schemas lists them")
+        say(spoken("inspect.aside", count=aside))
 
 
 def _explain(request: PlannedRequest, *, asked: str) -> None:
     """Print why a request differs from the requested mode."""
     say_notices(request.notices)
     if asked not in ("auto", request.decision.mode):
-        say(f"note: the mode is {request.decision.mode}: {request.decision.reason}")
+        reason = spoken(f"inspect.{request.decision.reason}")
+        say(spoken("inspect.mode", mode=request.decision.mode, reason=reason))

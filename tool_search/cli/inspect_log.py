@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from tool_search.cli.exits import say
+from tool_search.cli.terminal.language import spoken
 from tool_search.errors import ConfigurationError
 from tool_search.inspector.access import Access
 from tool_search.inspector.figures import figures
@@ -41,7 +43,7 @@ def inspect_log_command(
     """Show the requests that a proxy has kept in a file, on a page of this machine."""
     kept = read_log(file, last)
     if kept.unread:
-        typer.echo(f"note: {kept.unread} lines of {str(file)!r} could not be read", err=True)
+        say(spoken("inspected.unread", count=kept.unread, file=repr(str(file))))
     if as_json:
         typer.echo(json.dumps(figures(kept.requests, kept.catalogs), ensure_ascii=False))
         return

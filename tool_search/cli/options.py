@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tool_search.errors import ConfigurationError
+from tool_search.cli.terminal.language import spoken, wrong_use
 from tool_search.search.build import ENGINES, PRESETS
 
 __all__ = [
@@ -81,8 +81,9 @@ def chosen(option: str, value: str, allowed: Iterable[str]) -> str:
     if found in names:
         return found
     near = get_close_matches(found, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ConfigurationError(f"{option} {value!r} must be one of {', '.join(names)}{hint}")
+    hint = spoken("use.near", name=repr(near[0])) if near else ""
+    listed = ", ".join(names) + hint
+    raise wrong_use("use.value", option=option, value=repr(value), names=listed)
 
 
 def known_spelling(value: str, names: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from tool_search.cli.terminal.language import wrong_use
 from tool_search.config.providers import Dialect
 from tool_search.errors import ConfigurationError
 from tool_search.proxy.settings import ProxyConfig, load_proxy_config, proxy_config
@@ -69,7 +70,7 @@ def proxy_command(
 
 def _settings(path: Path | None, url: str | None, dialects: list[str] | None) -> ProxyConfig:
     if (path is None) == (url is None):
-        raise ConfigurationError("give one of --config FILE and --upstream URL")
+        raise wrong_use("use.one_of", first="--config FILE", second="--upstream URL")
     if path is not None:
         return load_proxy_config(path)
     return proxy_config(str(url), tuple(_dialect(name) for name in dialects or ()))
@@ -83,7 +84,8 @@ def _dialect(name: str) -> Dialect:
     }
     found = known.get(name.replace("-", "_"))
     if found is None:
-        raise ConfigurationError(f"--dialect {name!r} is unknown; known: {', '.join(known)}")
+        listed = ", ".join(known)
+        raise wrong_use("use.value", option="--dialect", value=repr(name), names=listed)
     return found
 
 

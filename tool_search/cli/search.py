@@ -26,14 +26,13 @@ from tool_search.cli.options import (
     known_spelling,
 )
 from tool_search.cli.servers import read_tools
-from tool_search.cli.terminal.language import spoken
+from tool_search.cli.terminal.language import spoken, wrong_use
 from tool_search.compat.oh_my_pi.answer import rounded
 from tool_search.compat.oh_my_pi.settings import DEFAULT_LIMIT
 from tool_search.compat.oh_my_pi.terminal import discovery_block, search_answer
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.search_tool import clean_description
-from tool_search.errors import ConfigurationError
 from tool_search.search import SearchResult, ToolSearchIndex
 from tool_search.search.build import PRESETS
 from tool_search.search.explained import explanation_object, matched_words
@@ -64,15 +63,24 @@ def explanation_lines(found: Explanation) -> Iterator[str]:
     sides = found.reasons.sides
     for side in sides:
         if len(sides) > 1 or side.name == "meaning":
-            yield f"{side.name} {side.share:.2f} = weight {side.weight:.2f} x {side.score:.2f}"
+            yield spoken(
+                "ranking.side",
+                name=spoken(f"ranking.{side.name}"),
+                share=f"{side.share:.2f}",
+                weight=f"{side.weight:.2f}",
+                score=f"{side.score:.2f}",
+            )
         words = [word for word in found.reasons.words if word.side == side.name]
         yield from map(_word_line, words[:_MAX_WORDS])
         if rest := words[_MAX_WORDS:]:
             last = f"{sum(word.share for word in rest):.2f}"
             yield spoken("ranking.more_words", count=len(rest), share=last)
-    for name, share in (("operators", found.operators), ("learned", found.learned)):
+    for key, share in (
+        ("ranking.operators", found.operators),
+        ("ranking.learned", found.learned),
+    ):
         if share:
-            yield f"{name} {share:.2f}"
+            yield spoken(key, share=f"{share:.2f}")
 
 
 def places(found: Mapping[FieldName, Iterable[str]]) -> str:
@@ -82,7 +90,7 @@ def places(found: Mapping[FieldName, Iterable[str]]) -> str:
 
 def _word_line(word: TermScore) -> str:
     fields = ", ".join(f"{field} {share:.2f}" for field, share in word.fields.items())
-    instead = f" (as {', '.join(word.instead)})" if word.instead else ""
+    instead = spoken("ranking.as", words=", ".join(word.instead)) if word.instead else ""
     return f"- {word.word}{instead} {word.share:.2f}: {fields}"
 
 
@@ -156,7 +164,7 @@ def _is_oh_my_pi(preset: str | None) -> bool:
 
 def _read_texts(query: str | None, queries: Path | None) -> Sequence[str]:
     if (query is None) == (queries is None):
-        raise ConfigurationError("give exactly one of --query and --queries")
+        raise wrong_use("use.one_of", first="--query", second="--queries")
     if query is not None:
         return (query,)
     return tuple(line.query for line in read_queries(queries)) if queries else ()
@@ -169,7 +177,7 @@ def _with_votes(index: ToolSearchIndex, store: Path) -> ToolSearchIndex:
         ConfigurationError: The file does not exist.
     """
     if not store.is_file():
-        raise ConfigurationError(f"--store {str(store)!r} does not exist; name the file of a store")
+        raise wrong_use("use.no_store", path=f"--store {str(store)!r}")
     entries = asyncio.run(_evidence(store))
     return with_votes(index, LearnedQueries(entries).at(time.time()) if entries else None)
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.cli.exits import say
 from tool_search.cli.files import read_catalog
+from tool_search.cli.terminal.language import spoken, wrong_use
 from tool_search.config.mcp_files import load_servers
 from tool_search.errors import ConfigurationError, SourceError
 
@@ -43,7 +44,7 @@ def read_tools(catalog: Path | None, mcp: str | None) -> ToolCatalog:
         SourceError: No server can be reached.
     """
     if (catalog is None) == (mcp is None):
-        raise ConfigurationError("give exactly one of --catalog and --mcp")
+        raise wrong_use("use.one_of", first="--catalog", second="--mcp")
     if catalog is not None:
         return read_catalog(catalog)
     return list_servers(str(mcp)).tools
@@ -74,7 +75,8 @@ def list_servers(place: str) -> ListedServers:
         first = failed[0]
         raise SourceError(f"{first['error'] or 'did not answer'}", server=first["server"])
     for each in failed:
-        say(f"server {each['server']!r} is left out: {each['error'] or 'did not answer'}")
+        cause = each["error"] or spoken("servers.silent")
+        say(spoken("servers.left_out", server=repr(each["server"]), cause=cause))
     return listed
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
+from tool_search.cli.terminal.language import wrong_use
 from tool_search.config.loading import load_config
 from tool_search.config.stores import StoreSettings
 from tool_search.errors import ConfigurationError
@@ -60,7 +61,7 @@ def choose_store(config: Path | None, store: str | None, prefix: str | None = No
             cannot be used; no message shows a password.
     """
     if config is not None and store is not None:
-        raise ConfigurationError("give --config or --store, not both")
+        raise wrong_use("use.not_both", first="--config", second="--store")
     if store is not None and _ADDRESS.match(store):
         try:
             named = StoreSettings(type="redis", url=store, prefix=prefix or "tool-search")
@@ -68,7 +69,7 @@ def choose_store(config: Path | None, store: str | None, prefix: str | None = No
             raise ConfigurationError(f"--prefix {prefix!r}: {exc.errors()[0]['msg']}") from None
         return _opened(named, None)
     if prefix is not None:
-        raise ConfigurationError("--prefix is for --store redis://HOST; a bot's file has its own")
+        raise wrong_use("use.prefix")
     if store is not None:
         return _in_file(Path(store))
     if config is None:

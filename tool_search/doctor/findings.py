@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
-from tool_search.i18n import Language, text
+from tool_search.i18n import Language, Sentence, text
 
 __all__ = ["CODES", "Correction", "Finding", "KeyPath", "Place", "Severity"]
 
@@ -139,11 +139,18 @@ class Finding:
 
     def message(self, language: Language) -> str:
         """Return what is wrong."""
-        return text(f"doctor.{self.code}", language, **self.values)
+        return text(f"doctor.{self.code}", language, **self._said(language))
 
     def remedy(self, language: Language) -> str:
         """Return what to do."""
-        return text(f"remedy.{self.code}", language, **self.values)
+        return text(f"remedy.{self.code}", language, **self._said(language))
+
+    def _said(self, language: Language) -> dict[str, Any]:
+        """Return the values, sentences among them in a language."""
+        return {
+            name: value.in_language(language) if isinstance(value, Sentence) else value
+            for name, value in self.values.items()
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as JSON values, in English."""
@@ -154,7 +161,7 @@ class Finding:
             "line": self.place.line,
             "message": self.message("en-US"),
             "remedy": self.remedy("en-US"),
-            "values": dict(self.values),
+            "values": self._said("en-US"),
         }
         if self.correction is not None:
             content["fix"] = {"old": self.correction.old, "new": self.correction.new}

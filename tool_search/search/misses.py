@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tool_search.catalog.tool import Tool
+from tool_search.i18n import Sentence
 from tool_search.search.evaluation import JudgedQuery
 from tool_search.search.index.protocol import ToolSearchIndex
 from tool_search.search.text.documents import tool_terms
@@ -33,7 +34,7 @@ class ToolFindings:
             first, with the number of queries.
         missing_words: The words of the other queries that its definition lacks, most frequent
             first.
-        advice: What to change.
+        advice: What to change; None if every query finds the tool.
     """
 
     tool: str
@@ -41,7 +42,7 @@ class ToolFindings:
     found: int
     instead: tuple[tuple[str, int], ...] = ()
     missing_words: tuple[str, ...] = ()
-    advice: str = ""
+    advice: Sentence | None = None
 
 
 def find_misses(
@@ -91,7 +92,7 @@ def _findings(
         found=queries - len(missed),
         instead=others,
         missing_words=words,
-        advice=_advice(tool, words, others) if missed else "",
+        advice=_advice(tool, words, others) if missed else None,
     )
 
 
@@ -112,15 +113,16 @@ def _is_word(word: str) -> bool:
     return not any(char.isdigit() for char in word)
 
 
-def _advice(tool: Tool | None, words: Sequence[str], instead: Sequence[tuple[str, int]]) -> str:
+def _advice(
+    tool: Tool | None, words: Sequence[str], instead: Sequence[tuple[str, int]]
+) -> Sentence:
     """Return what to change, as one sentence for the author of the tool."""
     if tool is None:
-        return "it is not in the catalog: correct the name, or add the tool"
+        return Sentence("misses.unknown")
     if not tool.description.strip():
-        return "give it a description, in the words of these queries"
+        return Sentence("misses.undescribed")
     if words:
-        listed = ", ".join(map(repr, words))
-        return f"say in its description or tags what people say, if it means that: {listed}"
+        return Sentence("misses.words", words=", ".join(map(repr, words)))
     if instead:
-        return f"say what it does that {instead[0][0]!r} does not; the words of both fit"
-    return "the words fit, and nothing is found: lower search.min_relevance"
+        return Sentence("misses.instead", name=repr(instead[0][0]))
+    return Sentence("misses.threshold")

@@ -84,6 +84,46 @@ def test_errors_of_use_are_in_the_persons_language(command: Command, language: L
     assert "search --help" in said("search", "x")
 
 
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "search --catalog {tools}",
+        "search --catalog {tools} --query x --limit 0",
+        "search --catalog {tools} --query x --limit many",
+        "search --query x",
+        "search --catalog {tools} --query x --store {folder}/none.db",
+        "inspect --catalog {tools}",
+        "inspect --catalog {tools} --provider anthropic --mode fast",
+        "inspect --catalog {tools} --provider anthropic --discovered get_wether",
+        "inspect --catalog {tools} --provider anthropic --model=",
+        "learned --config a --store b",
+        "forget",
+        "forget --all --store {folder}/none.db --export {tools}",
+        "doctor",
+        "doctor --catalog {tools} --live",
+        "replay",
+        "replay --catalog {tools} --store {folder}/none.db",
+        "replay --catalog {tools} --days many",
+        "chat --config {folder}/none.yaml",
+        "init --folder {folder} --provider openai --model=",
+        "serve-stand-in --port 70000",
+        "proxy",
+        "gateway",
+    ],
+)
+def test_no_error_of_use_is_english(
+    command: Command, catalog: Path, tmp_path: Path, arguments: str, language: Language
+) -> None:
+    given = arguments.format(tools=catalog, folder=tmp_path).split()
+    refused = command("--language", language, *given)
+    assert (refused.status, refused.out) == (2, "")
+    said = re.sub(r"--\S+|'[^']*'|`[^`]*`|\S*[/:._]\S*", "", refused.err.partition("\n")[0])
+    # Names of options, values, files and kinds are left out: what is left is a sentence.
+    assert re.search(str(script_of(language)), said)
+    assert not re.search(r"[a-z]+ [a-z]+ [a-z]+ ", said), said
+
+
 @pytest.mark.parametrize("given", ["zh", "zh-CN", "zh_CN.UTF-8", "ZH"])
 def test_a_language_may_be_named_in_any_form_and_anywhere(command: Command, given: str) -> None:
     usage = text("help.options", "zh-CN")

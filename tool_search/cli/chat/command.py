@@ -23,11 +23,10 @@ from tool_search.cli.chat.prices import Price, known_price
 from tool_search.cli.chat.screen import JsonScreen, Screen
 from tool_search.cli.chat.terminal import TerminalScreen
 from tool_search.cli.exits import FAILED, say
-from tool_search.cli.terminal.language import spoken
+from tool_search.cli.terminal.language import spoken, wrong_use
 from tool_search.config.bot import BotConfig, ProviderConfig
 from tool_search.config.loading import load_config
 from tool_search.config.stores import StoreSettings
-from tool_search.errors import ConfigurationError
 
 __all__ = ["chat_command"]
 
@@ -129,10 +128,7 @@ def _prices(settings: BotConfig) -> Callable[[ProviderConfig], Price | None]:
 
 def _settings(config: Path) -> BotConfig:
     if not config.exists():
-        raise ConfigurationError(
-            f"{config} does not exist; name the bot's file with --config, or write one with "
-            "`tool-search init`"
-        )
+        raise wrong_use("use.no_bot", config=config)
     return load_config(config)
 
 

@@ -21,14 +21,13 @@ from tool_search.cli.exits import FAILED, result_console, say
 from tool_search.cli.files import is_standard_input, read_catalog, read_judged_queries
 from tool_search.cli.options import JsonOption
 from tool_search.cli.search import explanation_lines
-from tool_search.cli.terminal.language import spoken_language
+from tool_search.cli.terminal.language import spoken_language, wrong_use
 from tool_search.discovery.search_tool import clean_description
 from tool_search.doctor.costs import ProviderCost
 from tool_search.doctor.examine import Examination, examine_bot, examine_catalog
 from tool_search.doctor.findings import Finding, Place
 from tool_search.doctor.fixes import write_corrections
 from tool_search.doctor.queries import ExplainedSearch
-from tool_search.errors import ConfigurationError
 from tool_search.i18n import Language, text
 from tool_search.search import JudgedQuery
 from tool_search.search.explained import explanation_object
@@ -85,9 +84,9 @@ def doctor_command(
     finding has a code; docs/doctor.md explains each.
     """
     if (config is None) == (catalog is None):
-        raise ConfigurationError("give exactly one of --config and --catalog")
+        raise wrong_use("use.one_of", first="--config", second="--catalog")
     if catalog is not None and (live or fix):
-        raise ConfigurationError("--live and --fix are for --config")
+        raise wrong_use("use.only_with", options="--live, --fix", option="--config")
     judged = () if queries is None else read_judged_queries(queries)
     fixed: tuple[Finding, ...] = ()
     if config is None:

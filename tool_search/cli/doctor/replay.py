@@ -17,7 +17,7 @@ from tool_search.cli.exits import result_console, say
 from tool_search.cli.files import read_catalog
 from tool_search.cli.options import JsonOption, PrefixOption, StoreOption
 from tool_search.cli.stores import ChosenStore, choose_store
-from tool_search.cli.terminal.language import number, percent, spoken, spoken_language
+from tool_search.cli.terminal.language import number, percent, spoken, spoken_language, wrong_use
 from tool_search.config.bot import BotConfig
 from tool_search.config.loading import load_config
 from tool_search.conversation.record import ConversationRecord
@@ -70,13 +70,13 @@ def replay_command(
     user's is searched for now.
     """
     if config is None and catalog is None:
-        raise ConfigurationError("give --config or --catalog: the tools that were offered")
+        raise wrong_use("use.replay_tools")
     bot = load_config(config) if config else BotConfig()
     tools = _tools(config, catalog, bot)
     # With --store, --config has the tools and the provider, and another bot's store is read.
     place = choose_store(None if store is not None else config, store, prefix)
     if place.file is not None and not place.file.is_file():
-        raise ConfigurationError(f"{place.name} does not exist; name the file of a store")
+        raise wrong_use("use.no_store", path=place.name)
     records = asyncio.run(_records(place, time.time() - days * _DAY_S))
     cached = price / 10 if cached_price is None else cached_price
     found = replayed(
@@ -130,7 +130,7 @@ def _write(path: Path, content: str) -> None:
     try:
         path.write_text(content, encoding="utf-8")
     except OSError as exc:
-        raise ConfigurationError(f"--plot {path}: {exc.strerror or exc}") from exc
+        raise wrong_use("use.plot", path=path, cause=exc.strerror or exc) from exc
 
 
 def _print(found: Replays) -> None:

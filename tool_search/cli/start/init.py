@@ -12,7 +12,7 @@ import typer
 
 from tool_search.cli.exits import say
 from tool_search.cli.start.files import MODELS, TOOLS, bot_yaml
-from tool_search.cli.terminal.language import spoken
+from tool_search.cli.terminal.language import spoken, wrong_use
 from tool_search.config.kinds import KINDS, dialect_of
 from tool_search.errors import ConfigurationError
 
@@ -52,7 +52,7 @@ def init_command(
     if model is None:
         model = _ask("init.ask_model", MODELS[kind])
     if not model.strip():
-        raise ConfigurationError("--model is empty; leave it out for a current model")
+        raise wrong_use("use.empty_model")
     _write(folder / _CONFIG, bot_yaml(kind, model.strip()))
     _write(folder / _MODULE, TOOLS)
     config = "" if folder == Path() else f" --config {folder / _CONFIG}"
@@ -90,13 +90,9 @@ def _write(path: Path, content: str) -> None:
     except OSError as exc:
         if exc.errno == errno.ENOSPC:
             path.unlink(missing_ok=True)
-        raise ConfigurationError(
-            f"{path} cannot be written: {exc.strerror}; name another folder with --folder"
-        ) from exc
+        raise wrong_use("use.unwritable", path=path, cause=exc.strerror) from exc
     say(spoken("init.file", file=path))
 
 
 def _exists(path: Path) -> ConfigurationError:
-    return ConfigurationError(
-        f"{path} is there already, and is never changed; name another folder with --folder"
-    )
+    return wrong_use("use.is_there", path=path)

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tool_search.cli.terminal.language import spoken
+from tool_search.cli.terminal.language import spoken, wrong_use
 from tool_search.config.bot import BotConfig
-from tool_search.errors import ConfigurationError
 from tool_search.providers.profiles import profile_of
 from tool_search.testing import KeywordModel, StandInServer
 
@@ -58,9 +57,7 @@ def serve_stand_in_command(
     try:
         server.start()
     except OSError as exc:
-        raise ConfigurationError(
-            f"--port {port} cannot be used: {exc.strerror}; name another one, or 0 for any"
-        ) from exc
+        raise wrong_use("use.port", port=port, cause=exc.strerror) from exc
     try:
         typer.echo(f"ANTHROPIC_BASE_URL={server.anthropic_base_url}")
         typer.echo(f"OPENAI_BASE_URL={server.openai_base_url}")

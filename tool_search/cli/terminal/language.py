@@ -17,6 +17,7 @@ __all__ = [
     "percent",
     "spoken",
     "spoken_language",
+    "wrong_use",
 ]
 
 # In the order in which POSIX reads them.
@@ -34,7 +35,10 @@ def choose_language(name: str | None) -> None:
     Raises:
         ConfigurationError: There is no such language.
     """
-    _chosen.set(None if name is None else _known(name))
+    # An unknown name is an error in the language of the environment.
+    _chosen.set(None)
+    if name is not None:
+        _chosen.set(_known(name))
 
 
 def spoken_language() -> Language:
@@ -52,6 +56,11 @@ def spoken(key: str, **values: object) -> str:
     return text(key, spoken_language(), **values)
 
 
+def wrong_use(key: str, **values: object) -> ConfigurationError:
+    """Return an error of use whose message is in the person's language."""
+    return ConfigurationError(spoken(key, **values))
+
+
 def number(value: float) -> str:
     """Return a whole number with the language's separator of thousands."""
     return f"{value:,.0f}".replace(",", _SEPARATORS.get(spoken_language(), ","))
@@ -67,5 +76,7 @@ def _known(name: str) -> Language:
     found = language_of_locale(name.strip())
     # An unknown name is answered in English.
     if found.partition("-")[0] != wanted:
-        raise ConfigurationError(f"--language {name!r} must be one of {', '.join(LANGUAGES)}")
+        raise wrong_use(
+            "use.value", option="--language", value=repr(name), names=", ".join(LANGUAGES)
+        )
     return found

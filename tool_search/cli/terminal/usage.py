@@ -19,6 +19,14 @@ __all__ = ["SpokenUsageError", "near", "take_language", "usage_errors"]
 # typer has a click of its own, or uses the installed one: this is the class in either.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 _OPTION = "--language"
+# What click says of values, or pydantic in its place.
+_PROBLEMS = (
+    (r".* is not a valid integer.*|Input should be a valid integer.*", "use.not_integer"),
+    (r".* is not a valid float.*|Input should be a valid number.*", "use.not_number"),
+    (r".* is not in the range (?P<range>.*)\.", "use.out_of_range"),
+    (r"Input should be greater than or equal to (?P<least>.*)", "use.too_small"),
+    (r"Input should be less than or equal to (?P<most>.*)", "use.too_large"),
+)
 # "Got unexpected extra argument(s) (x)", or "argument (x)".
 _EXTRA = re.compile(r"unexpected extra argument\S* \((.*)\)", re.DOTALL)
 
@@ -93,10 +101,19 @@ def _message(error: Any) -> str:
     if kind == "BadOptionUsage":
         return spoken("usage.needs_value", option=error.option_name)
     if kind == "BadParameter" and error.param is not None:
-        return spoken("usage.invalid", option=error.param.opts[-1], problem=error.message)
+        problem = _problem(error.message)
+        return spoken("usage.invalid", option=error.param.opts[-1], problem=problem)
     if found := _EXTRA.search(error.message):
         return spoken("usage.extra", arguments=found[1])
     return str(error.format_message())
+
+
+def _problem(english: str) -> str:
+    """Return what click says of a value, in the person's language if it is one of these."""
+    for pattern, key in _PROBLEMS:
+        if found := re.fullmatch(pattern, english, re.DOTALL):
+            return spoken(key, **found.groupdict())
+    return english
 
 
 def _options(ctx: Any) -> list[str]:

@@ -89,7 +89,7 @@ def described_findings(
                     "missed": each.queries - each.found,
                     "queries": each.queries,
                     "words": ", ".join(each.missing_words),
-                    "advice": each.advice,
+                    "advice": each.advice or "",
                 },
             )
 
