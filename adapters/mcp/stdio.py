@@ -24,6 +24,7 @@ from typing import Any
 import anyio
 
 from tool_search.adapters.mcp.protocol import (
+    LARGE_BYTES,
     parse_message,
     set_definitions_aside,
     written_message,
@@ -161,7 +162,12 @@ class ServerProcess:
             async with messages:
                 while line := await output.readline():
                     # A last line without its end was cut off by the end of the process.
-                    message = self._message(line) if line.endswith(b"\n") else None
+                    if not line.endswith(b"\n"):
+                        continue
+                    if len(line) > LARGE_BYTES:
+                        message = await asyncio.to_thread(self._message, line)
+                    else:
+                        message = self._message(line)
                     if message is not None:
                         await messages.send(message)
         except ValueError:

@@ -189,6 +189,16 @@ async def test_a_server_with_no_tools_or_10_000_tools_is_listed() -> None:
         assert (await call(source, "tool_9999", value="x")).content.startswith("tool_9999")
 
 
+async def test_a_result_of_megabytes_is_read_and_cut() -> None:
+    async with MCPSource({"a": plain("rows")}) as source:
+        params = {"name": "rows", "arguments": {"count": 100_000}}
+        answer = await source.request("a", "tools/call", params)
+        assert answer["structuredContent"]["rows"][-1] == {"a": 99_999, "b": "99999"}
+        result = await call(source, "rows", count=100_000)
+        assert result.content.startswith('{"rows":[{"a":0,"b":"0"},')
+        assert len(result.content) <= 1_000_100
+
+
 async def test_a_server_that_never_answers_is_given_up_and_others_go_on() -> None:
     slow = plain("late", never_answers=True, timeout=0.5)
     async with MCPSource({"slow": slow, "b": plain("find")}) as source:

@@ -230,7 +230,7 @@ class PassedRequests:
         except TimeoutError as exc:
             problem = f"server {server!r} did not answer {method} in time"
             raise RefusedRequestError(problem, kind="failed") from exc
-        if len(compact_json(answer)) > _MAX_ANSWER_CHARS:
+        if len(await asyncio.to_thread(compact_json, answer)) > _MAX_ANSWER_CHARS:
             raise RefusedRequestError(
                 f"the answer of server {server!r} has more than {_MAX_ANSWER_CHARS:,} characters",
                 kind="failed",

@@ -70,12 +70,19 @@ class Server:
                 self.send({"method": "notifications/tools/list_changed"})
         elif name == "lists":
             self.text(number, str(self.lists))
-        elif name == "raw":
-            self.send({"id": number, "result": json.loads(given["value"])})
+        elif name in ("raw", "rows"):
+            self.send({"id": number, "result": self.result(given)})
         elif name == "refuse":
             self.send({"id": number, "error": {"code": -32050, "message": "not today"}})
         else:
             self.text(number, f"{name}: {json.dumps(given)}")
+
+    def result(self, given: dict[str, Any]) -> dict[str, Any]:
+        if "value" in given:
+            found: dict[str, Any] = json.loads(given["value"])
+            return found
+        rows = [{"a": n, "b": str(n)} for n in range(given["count"])]
+        return {"content": [], "structuredContent": {"rows": rows}}
 
     def text(self, number: Any, text: str) -> None:
         self.send({"id": number, "result": {"content": [{"type": "text", "text": text}]}})
