@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 
 @dataclass
@@ -41,8 +43,8 @@ class RawProvider:
 
 
 @contextmanager
-def raw_provider() -> Iterator[RawProvider]:
-    """Run a provider on a free port."""
+def raw_provider(certificate: Path | None = None) -> Iterator[RawProvider]:
+    """Run a provider on a free port, over TLS if it has a certificate with its key."""
     provider = RawProvider()
 
     class Handler(BaseHTTPRequestHandler):
@@ -68,9 +70,15 @@ def raw_provider() -> Iterator[RawProvider]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    scheme = "http"
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        scheme = "https"
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    provider.address = f"http://127.0.0.1:{server.server_port}"
+    provider.address = f"{scheme}://127.0.0.1:{server.server_port}"
     try:
         yield provider
     finally:

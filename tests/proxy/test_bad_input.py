@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+import resource
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +16,34 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from tests.proxy.raw import RawProvider, raw_provider
-from tests.proxy.test_app import CHAT, REPLY, TOOLS, client_of
+from tests.proxy.test_app import CHAT, KEY, REPLY, TOOLS, client_of
+from tool_search.proxy import state
 from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import proxy_config
+from tool_search.proxy.settings import StateSettings, proxy_config
 
 PATH = "/v1/chat/completions"
+SELF_SIGNED = Path(__file__).with_name("self_signed.pem")
+ASKED = {**CHAT, "tools": TOOLS}
+SEARCHES = {
+    "id": "c0",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "tool_calls",
+            "message": {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {
+                        "id": "s1",
+                        "type": "function",
+                        "function": {"name": "tool_search", "arguments": '{"query": "thing 3"}'},
+                    }
+                ],
+            },
+        }
+    ],
+}
 
 
 @pytest.fixture
@@ -95,6 +122,113 @@ async def test_tokens_are_counted_of_what_will_be_sent(provider: RawProvider) ->
     sent = json.loads(asked.body)
     assert asked.path == "/v1/messages/count_tokens"
     assert [tool["name"] for tool in sent["tools"]] == ["tool_search"]
+
+
+async def test_a_hundred_megabytes_are_refused_and_the_next_request_works(
+    provider: RawProvider,
+) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(100):
+            yield b" " * 1_000_000
+
+    async with client_of(provider) as client:
+        refused = await client.post(PATH, content=pieces())
+        reply = await client.post(PATH, json=ASKED)
+
+    assert refused.status_code == 413
+    assert refused.json()["error"]["type"] == "invalid_request_error"
+    assert reply.json() == REPLY
+    assert len(provider.requests) == 1
+
+
+async def test_a_wrong_certificate_is_an_error_and_nothing_is_sent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with raw_provider(SELF_SIGNED) as provider:
+        async with client_of(provider) as client:
+            for path in (PATH, "/v1/models"):
+                reply = await client.post(path, json=ASKED)
+                assert reply.status_code == 502
+                assert "ConnectError" in reply.json()["error"]["message"]
+                assert KEY not in reply.text
+
+    assert provider.requests == []
+    assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+async def test_a_key_does_not_follow_a_redirect(provider: RawProvider, *, stream: bool) -> None:
+    with raw_provider() as elsewhere:
+        provider.status, provider.body = 308, b""
+        provider.headers = {"location": f"{elsewhere.address}{PATH}"}
+        async with client_of(provider) as client:
+            replies = [
+                await client.post(PATH, json={**ASKED, "stream": stream}),
+                await client.get("/v1/models"),
+            ]
+
+    assert [reply.status_code for reply in replies] == [308, 308]
+    assert elsewhere.requests == []
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+async def test_a_page_in_the_place_of_a_reply_is_passed_on(
+    provider: RawProvider, *, stream: bool
+) -> None:
+    provider.headers = {"content-type": "text/html"}
+    provider.body = b"<html>please log in</html>"
+    async with client_of(provider) as client:
+        reply = await client.post(PATH, json={**ASKED, "stream": stream})
+
+    assert (reply.status_code, reply.content) == (200, provider.body)
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file of this process can grow, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_a_full_disk_costs_no_answer(
+    provider: RawProvider, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = StateSettings(path=str(tmp_path / "state.db"))
+    async with client_of(provider, state=settings) as client:
+        provider.bodies = [json.dumps(SEARCHES).encode()]
+        with full_disk():
+            full = await client.post(PATH, json=ASKED)
+        provider.bodies = [json.dumps(SEARCHES).encode()]
+        after = await client.post(PATH, json=ASKED)
+
+    assert [full.json()["choices"], after.json()["choices"]] == [REPLY["choices"]] * 2
+    assert caplog.text.count("state_unavailable") == 1
+
+
+async def test_a_locked_file_costs_no_answer(
+    provider: RawProvider,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(state, "_PATIENCE_S", 0.01)
+    path = tmp_path / "state.db"
+    async with client_of(provider, state=StateSettings(path=str(path))) as client:
+        provider.bodies = [json.dumps(SEARCHES).encode()]
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        locked = await client.post(PATH, json=ASKED)
+        other.execute("ROLLBACK")
+        other.close()
+        provider.bodies = [json.dumps(SEARCHES).encode()]
+        after = await client.post(PATH, json=ASKED)
+
+    assert [locked.json()["choices"], after.json()["choices"]] == [REPLY["choices"]] * 2
+    assert caplog.text.count("state_unavailable") == 1
 
 
 def test_a_websocket_is_refused_by_name() -> None:
