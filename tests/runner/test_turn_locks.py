@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -146,3 +147,36 @@ async def test_without_the_server_of_the_locks_turns_go_on(
     events = await turn(await bench.runner("gpt", store=store), "hello")
     assert named(events, Done)[0].answer == "You said hello"
     assert "turn_lock_unavailable" in caplog.text
+
+
+class HoldingStore(LockingStore):
+    """A store whose renewals lose a cancellation, as a client library may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.renewals = 0
+        self.renewing = asyncio.Event()
+
+    async def lock_turn(self, key: str, *, holder: str, lease_s: float) -> bool:
+        if key in self.holders:
+            self.renewals += 1
+            self.renewing.set()
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(PATIENCE_S)
+        return await super().lock_turn(key, holder=holder, lease_s=lease_s)
+
+
+async def test_a_turn_ends_while_its_lock_is_renewed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_lock, "_LEASE_S", 0.03)
+    bench.server.reset(model=ScriptedModel([calling(call("wait")), say("Done.")]))
+    store, waiting = HoldingStore(), Waiting()
+    worker = await bench.runner("gpt", store=store, tools=[waiting.tool])
+    running = asyncio.create_task(turn(worker, "wait"))
+    await store.renewing.wait()
+    waiting.may_end.set()
+    async with asyncio.timeout(PATIENCE_S):
+        assert named(await running, Done)[0].answer == "Done."
+    assert store.holders == {}
+    assert store.renewals == 1

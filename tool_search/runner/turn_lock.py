@@ -43,10 +43,13 @@ async def turn_locked(
     if not await _take(store, key, holder):
         yield
         return
-    renewing = asyncio.create_task(_renew(store, key, holder, lost))
+    ended = asyncio.Event()
+    renewing = asyncio.create_task(_renew(store, key, holder, lost, ended=ended))
     try:
         yield
     finally:
+        # A store that loses the cancellation must not keep the lock for ever.
+        ended.set()
         renewing.cancel()
         await asyncio.wait([renewing])
         await _release(store, key, holder)
@@ -75,9 +78,14 @@ async def _take(store: TurnLockStore, key: ConversationKey, holder: str) -> bool
 
 
 async def _renew(
-    store: TurnLockStore, key: ConversationKey, holder: str, lost: Callable[[], None]
+    store: TurnLockStore,
+    key: ConversationKey,
+    holder: str,
+    lost: Callable[[], None],
+    *,
+    ended: asyncio.Event,
 ) -> None:
-    while True:
+    while not ended.is_set():
         await asyncio.sleep(_LEASE_S / 3)
         try:
             has_lock = await within_patience(store.lock_turn(key, holder=holder, lease_s=_LEASE_S))

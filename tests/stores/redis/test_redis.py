@@ -254,6 +254,20 @@ async def test_a_server_that_stays_away_is_named_and_met_later(own_server: Redis
                 await asyncio.sleep(0.05)
 
 
+async def test_a_cancelled_request_does_not_go_on(server: RedisServer, prefix: str) -> None:
+    """asyncio.wait_for, which redis-py uses, lost cancellations before Python 3.12."""
+    for steps in range(60):
+        async with RedisStore(server.url, prefix=prefix) as store:
+            # The second request opens another connection.
+            both = [store.lock_turn(f"{n}", holder="h", lease_s=5) for n in range(2)]
+            tasks = [asyncio.create_task(each) for each in both]
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            are_cancelled = [task.cancel() for task in tasks]
+            await asyncio.wait(tasks)
+            assert [task.cancelled() for task in tasks] == are_cancelled
+
+
 async def test_a_store_of_a_newer_version_is_left_alone(server: RedisServer, prefix: str) -> None:
     assert server.ask("SET", f"{prefix}:{{store}}:version", "2") == b"+OK"
     with pytest.raises(StoreError, match="its format is 2, this version reads 1") as caught:
