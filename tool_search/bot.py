@@ -16,7 +16,6 @@ from contextlib import AsyncExitStack, aclosing, contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Self
@@ -28,6 +27,7 @@ from tool_search.config.bot import BotConfig
 from tool_search.config.history import MAX_RESULT_CHARS
 from tool_search.config.loading import config_from_mapping, load_config
 from tool_search.config.stores import StoreSettings
+from tool_search.config.telemetry import TelemetrySettings
 from tool_search.errors import (
     ConfigurationError,
     DuplicateToolError,
@@ -48,7 +48,9 @@ from tool_search.execution import (
     executable_tools,
 )
 from tool_search.execution.functions import listed_tools
+from tool_search.execution.telemetry import CallTelemetry
 from tool_search.messages import ContentPart
+from tool_search.runner.loop_monitor import LoopMonitor
 from tool_search.runner.providers import Providers, name_providers
 from tool_search.runner.runner import ToolSearchRunner
 from tool_search.sources import CombinedTools, ToolSource
@@ -63,6 +65,8 @@ __all__ = ["FORMER_MODULES", "Bot", "imported_from", "open_bot", "tools_from_mod
 _WITHOUT_ANSWER = ("answer_missing", "message_refused", "reply_refused", "turn_timed_out")
 FORMER_MODULES = {"tool_search.demo.workspace_tools": "tool_search.workspace"}
 """Modules of tools that have moved, and where they are now."""
+# An optional package is loaded when a bot is opened.
+_TELEMETRY = "tool_search.adapters.opentelemetry"
 _log = logging.getLogger(__name__)
 
 
@@ -247,6 +251,10 @@ class Bot:
             profiles=config.profiles,
             environment=self._environment,
         )
+        if (hold_ms := config.telemetry.loop_hold_ms) is not None:
+            on_hold = getattr(calls.telemetry, "on_hold", None)
+            monitor = LoopMonitor(hold_s=hold_ms / 1000, on_hold=on_hold)
+            await stack.enter_async_context(monitor)
         for provider in opened.built:
             await stack.enter_async_context(provider)
         with imported_from(self._source):
@@ -398,11 +406,32 @@ def _call_options(
         grants = GrantBook(file=GrantFile(file) if file is not None else None)
         permissions = Permissions(settings, ask=ask, grants=grants)
         calls = replace(calls, permissions=permissions)
-    if calls.telemetry is None and find_spec("opentelemetry") is not None:
-        telemetry = import_module("tool_search.adapters.opentelemetry").OpenTelemetry()
-        observers = (*calls.turn_observers, telemetry.on_turn)
-        calls = replace(calls, telemetry=telemetry, turn_observers=observers)
+    if calls.telemetry is None:
+        calls = replace(calls, telemetry=_telemetry(config.telemetry))
     return calls
+
+
+def _telemetry(settings: TelemetrySettings) -> CallTelemetry | None:
+    """Return what traces a bot, as its configuration says.
+
+    Raises:
+        ConfigurationError: It says so, and OpenTelemetry is not installed.
+    """
+    if settings.enabled is False:
+        return None
+    try:
+        adapter = import_module(_TELEMETRY)
+    except ImportError as exc:
+        if settings.enabled == "auto":
+            return None
+        raise ConfigurationError(
+            f"telemetry.enabled is true, and OpenTelemetry is not installed: "
+            f"pip install 'tool-search-middleware[otel]' ({exc})"
+        ) from exc
+    made: CallTelemetry = adapter.OpenTelemetry(
+        record_content=settings.record_content, agent_name=settings.agent_name
+    )
+    return made
 
 
 def tools_from_modules(names: Iterable[str]) -> tuple[ExecutableTool, ...]:

@@ -85,7 +85,7 @@ class Traced:
 
     def sum(self, name: str) -> float:
         points = self.metrics[name]
-        return sum(p.value if hasattr(p, "value") else p.sum for p in points)
+        return float(sum(p.value if hasattr(p, "value") else p.sum for p in points))
 
 
 def parent(span: ReadableSpan) -> int | None:
@@ -94,7 +94,7 @@ def parent(span: ReadableSpan) -> int | None:
 
 def own_id(span: ReadableSpan) -> int:
     assert span.context is not None
-    return span.context.span_id
+    return int(span.context.span_id)
 
 
 def facts(span: ReadableSpan) -> dict[str, Any]:

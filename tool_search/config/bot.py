@@ -22,6 +22,7 @@ from tool_search.config.permissions import PermissionSettings
 from tool_search.config.providers import ProfileSettings, StrategyChoice
 from tool_search.config.search import SearchSettings, Settings
 from tool_search.config.stores import LearningSettings, StoreSettings
+from tool_search.config.telemetry import TelemetrySettings
 from tool_search.errors import ConfigurationError
 from tool_search.i18n import LANGUAGES
 
@@ -216,6 +217,7 @@ class BotConfig(Settings):
         store: The storage of conversations and of learned queries.
         history: The limits of a conversation in requests.
         permissions: The rules for calls, and the questions to the user.
+        telemetry: Spans, metrics, and a monitor of the event loop.
         providers: The first is primary, the rest are fallbacks, in order.
         tools: Python modules that hold tools.
         mcpServers: MCP servers by name, whose tools the bot has too.
@@ -232,6 +234,7 @@ class BotConfig(Settings):
     store: StoreSettings = StoreSettings()
     history: HistorySettings = HistorySettings()
     permissions: PermissionSettings = PermissionSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     providers: tuple[ProviderConfig, ...] = ()
     tools: tuple[str, ...] = ()
     mcp_servers: Mapping[str, MCPServerSettings] = Field(default_factory=dict, alias="mcpServers")

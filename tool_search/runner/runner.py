@@ -15,7 +15,6 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AsyncExitStack, aclosing, nullcontext, suppress
-from dataclasses import dataclass
 from functools import cache, partial
 
 from tool_search.catalog.catalog import CorePolicy, ToolCatalog
@@ -55,8 +54,9 @@ from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.compaction import Compact, compacted
 from tool_search.runner.conversations import OpenConversation, OpenConversations
 from tool_search.runner.learning import Learning
-from tool_search.runner.observed_turn import ObservedTurn, TurnObservation
+from tool_search.runner.observed_turn import TurnObservation
 from tool_search.runner.providers import COOLDOWN_S, Providers, name_providers
+from tool_search.runner.question import Question
 from tool_search.runner.turn import Turn
 from tool_search.runner.turn_lock import turn_locked
 from tool_search.runner.turn_watch import TurnWatch
@@ -69,20 +69,6 @@ from tool_search.strategies import StrategySet, ToolsAssembler, ToolSearchStrate
 __all__ = ["ToolSearchRunner"]
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Question:
-    """The arguments of one `run`, and its turn once that has begun."""
-
-    message: str | Sequence[ContentPart]
-    conversation: ConversationKey
-    user: str | None
-    roles: Collection[str]
-    keys: TurnCalls
-    watch: TurnWatch
-    observed: ObservedTurn
-    turn: Turn | None = None
 
 
 class ToolSearchRunner:
@@ -367,12 +353,12 @@ class ToolSearchRunner:
         watch = TurnWatch(self._turn_timeout_s)
         keys = TurnCalls(conversation, idempotency_key)
         observed = self._observation.turn(conversation, user_message(message))
-        question = _Question(message, conversation, user, roles, keys, watch, observed)
+        question = Question(message, conversation, user, roles, keys, watch, observed)
         async with aclosing(observed.follow(self._turn_in_time(question))) as events:
             async for event in events:
                 yield event
 
-    async def _turn_in_time(self, question: _Question) -> AsyncGenerator[RunnerEvent, None]:
+    async def _turn_in_time(self, question: Question) -> AsyncGenerator[RunnerEvent, None]:
         """Yield a turn's events, until it ends or its time is over."""
         watch = question.watch
         async with aclosing(watch.events(self._turn_alone(question))) as events:
@@ -384,7 +370,7 @@ class ToolSearchRunner:
             for event in self._out_of_time(question):
                 yield event
 
-    def _out_of_time(self, question: _Question) -> Iterator[RunnerEvent]:
+    def _out_of_time(self, question: Question) -> Iterator[RunnerEvent]:
         """Yield the last events of a turn that took longer than it may."""
         what = f"the turn was ended after {self._turn_timeout_s:g} seconds (turn_timeout_s)"
         yield _warning(Notice("turn_timed_out", what))
@@ -399,7 +385,7 @@ class ToolSearchRunner:
             stop_reason="timeout",
         )
 
-    async def _turn_alone(self, question: _Question) -> AsyncGenerator[RunnerEvent, None]:
+    async def _turn_alone(self, question: Question) -> AsyncGenerator[RunnerEvent, None]:
         """Yield a turn's events, after the turns of its conversation that came before.
 
         It may be closed anywhere: the conversation stays valid.
@@ -407,10 +393,10 @@ class ToolSearchRunner:
         # A turn that a tool begins is part of another turn: if it waited for a place, both
         # would wait for ever.
         places = nullcontext() if in_call.get() else self._places
-        key, taken_over = question.conversation, partial(_taken_over, question)
+        key = question.conversation
         async with (
             self._conversations.alone(key) as known,
-            turn_locked(self._store, key, lost=taken_over),
+            turn_locked(self._store, key, lost=question.taken_over),
             places,
         ):
             known.watch = question.watch
@@ -420,7 +406,7 @@ class ToolSearchRunner:
                     yield event
 
     async def _turn(
-        self, known: OpenConversation, question: _Question
+        self, known: OpenConversation, question: Question
     ) -> AsyncGenerator[RunnerEvent, None]:
         for warning in self._more_warnings():
             yield warning
@@ -511,7 +497,7 @@ class ToolSearchRunner:
     def _begin(
         self,
         session: ToolSearchSession,
-        question: _Question,
+        question: Question,
         profile: ProviderProfile,
     ) -> tuple[ToolSearchSession, ToolContext, tuple[Discovery, ...], RunnerWarning | None]:
         """Begin a turn with the current catalog; without it, and warn, if it is refused."""
@@ -597,14 +583,6 @@ class ToolSearchRunner:
             history=self._history,
             strategies=self._strategies,
         )
-
-
-def _taken_over(question: _Question) -> None:
-    """End a turn whose lock another worker has."""
-    question.watch.abandon(
-        f"another worker answers the conversation {question.conversation!r}, because this one "
-        "did not renew its lock for the length of a lease; run the turn again"
-    )
 
 
 def _warning(given: Notice) -> RunnerWarning:
