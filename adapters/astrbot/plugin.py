@@ -305,7 +305,6 @@ class AstrBotToolSearch:
         settings: AstrBotSettings,
     ) -> AstrBotConversation:
         """Return the conversation of a request, its turn begun."""
-        profile = self.profile(turn.provider, settings)
         known = self._known_conversation(request, key, settings)
         if known is not None and known.should_begin_anew(turn.history):
             self._conversations.pop(known.key or ("", ""), None)
@@ -315,20 +314,36 @@ class AstrBotToolSearch:
             await self._exchange_lessons(known, key)
             learned.user = user_of(event)
             learned.votes = await self._learning.votes(learned.user)
-        if known is not None:
-            known.view.begin_turn(
-                turn.catalog,
-                history=turn.history,
-                profile=profile,
-                denial_reason=turn.refusal,
-            )
-            return known
-        kept = KeptConversation()
-        if key is not None and is_new(request):
+        if known is None:
+            kept = self._kept_before(request, key)
+            return self._first_turn(key, kept, turn, settings, learned)
+        known.view.begin_turn(
+            turn.catalog,
+            history=turn.history,
+            profile=self.profile(turn.provider, settings),
+            denial_reason=turn.refusal,
+        )
+        return known
+
+    def _kept_before(self, request: Any, key: ConversationId | None) -> KeptConversation:
+        """Return what is kept of the conversation of a request; nothing of a new one."""
+        if key is None:
+            return KeptConversation()
+        if is_new(request):
             self._kept.remove(key)
-        elif key is not None:
+        else:
             self._put_away(key)
-            kept = self._kept.get(key)
+        return self._kept.get(key)
+
+    def _first_turn(
+        self,
+        key: ConversationId | None,
+        kept: KeptConversation,
+        turn: _Turn,
+        settings: AstrBotSettings,
+        learned: UserVotes,
+    ) -> AstrBotConversation:
+        """Return a conversation that is not in memory, its turn begun."""
         config = settings.config
         if config.language == "auto" and kept.language is not None:
             config = config.model_copy(update={"language": kept.language})
@@ -339,7 +354,7 @@ class AstrBotToolSearch:
             kept.found,
             history=turn.history,
             first_message=turn.first_message,
-            profile=profile,
+            profile=self.profile(turn.provider, settings),
             denial_reason=turn.refusal,
         )
         return AstrBotConversation(
