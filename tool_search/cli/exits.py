@@ -83,7 +83,8 @@ def say(message: str) -> None:
 def guarded(command: Callable[_P, None]) -> Callable[_P, None]:
     """Return the command with its errors as a message and an exit status.
 
-    The status is 2 for a wrong file or setting, 1 for a later failure, 130 for Ctrl-C.
+    The status is 2 for a wrong file or setting and for a missing extra, 1 for a later failure,
+    130 for Ctrl-C.
     A closed pipe ends the command without a message.
     """
 
@@ -95,7 +96,8 @@ def guarded(command: Callable[_P, None]) -> Callable[_P, None]:
         except (ConfigurationError, CatalogError) as exc:
             raise _end_with(exc, WRONG_USE) from exc
         except ToolSearchError as exc:
-            raise _end_with(exc, FAILED) from exc
+            is_missing = isinstance(exc.__cause__, ImportError)
+            raise _end_with(exc, WRONG_USE if is_missing else FAILED) from exc
         except ImportError as exc:
             raise _missing_extra(exc) from exc
         except KeyboardInterrupt as exc:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import select
+import signal
+import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -30,9 +32,17 @@ class Terminal:
         bot: The configuration.
         columns: Its width.
         home: The folder of what is kept.
+        variables: More variables of its environment.
     """
 
-    def __init__(self, bot: Path, *, columns: int = 80, home: Path | None = None) -> None:
+    def __init__(
+        self,
+        bot: Path,
+        *,
+        columns: int = 80,
+        home: Path | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         assert openpty is not None
         self._ours, theirs = openpty()
         home = home or bot.parent
@@ -48,6 +58,7 @@ class Terminal:
                 "COLUMNS": str(columns),
                 "XDG_STATE_HOME": str(home / "state"),
                 "XDG_DATA_HOME": str(home / "data"),
+                **(variables or {}),
             },
             start_new_session=True,
         )
@@ -138,14 +149,20 @@ def test_terminal_asks_before_a_call_that_needs_permission(
     terminal.wait_for("Fine.")
 
 
-def test_terminal_ctrl_c_at_the_prompt_ends_the_chat(terminal: Terminal) -> None:
-    # Once more, as a person would: Python's readline may miss a signal that comes just
-    # after the prompt.
+def _until_it_ends(terminal: Terminal, interrupt: Callable[[], None]) -> None:
+    """Interrupt the chat once more, as a person would.
+
+    Python's readline may miss a signal that comes just after the prompt.
+    """
     for _ in range(3):
-        terminal.type("\x03")
+        interrupt()
         with suppress(subprocess.TimeoutExpired):
             terminal.process.wait(5)
             break
+
+
+def test_terminal_ctrl_c_at_the_prompt_ends_the_chat(terminal: Terminal) -> None:
+    _until_it_ends(terminal, lambda: terminal.type("\x03"))
     assert terminal.process.poll() == 130
 
 
@@ -184,12 +201,30 @@ def test_terminal_keeps_typed_lines_for_the_next_chat(bot: Path, terminal: Termi
     again.close()
 
 
+@pytest.mark.parametrize("end", ["SIGHUP", "SIGTERM"])
+def test_terminal_that_is_closed_leaves_no_conversation(
+    bot: Path, terminal: Terminal, server: StandInServer, end: str
+) -> None:
+    server.reset(model=ScriptedModel([ModelReply(text="It is noon.")]))
+    terminal.type("What time is it?\n")
+    terminal.wait_for("It is noon.")
+    terminal.wait_for("> ")
+    number = getattr(signal, end)
+    _until_it_ends(terminal, lambda: terminal.process.send_signal(number))
+    assert terminal.process.poll() == 128 + number
+    (file,) = (bot.parent / "data" / "tool-search").glob("*.db")
+    with closing(sqlite3.connect(file)) as kept:
+        assert kept.execute("SELECT count(*) FROM conversation").fetchone() == (0,)
+
+
 def test_terminal_of_20_columns_with_a_home_that_cannot_be_written(
     bot: Path, server: StandInServer
 ) -> None:
     server.reset(model=ScriptedModel([ModelReply(text="**Twelve** o'clock, as far as I know.")]))
     # A file in the place of a folder: root may write anywhere else.
-    narrow = Terminal(bot, columns=20, home=bot)
+    # And a locale of ASCII alone.
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    narrow = Terminal(bot, columns=20, home=bot, variables=plain)
     narrow.wait_for("> ")
     narrow.type("time?\n")
     narrow.wait_for("Twelve")

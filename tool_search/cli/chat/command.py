@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import signal
 import sys
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -57,7 +58,7 @@ def chat_command(
     price = _prices(settings)
     sys.path.insert(0, str(config.resolve().parent))
     screen = _screen(settings, as_json=as_json)
-    with asyncio.Runner() as loop:
+    with _ended_by_signals(), asyncio.Runner() as loop:
         stack = AsyncExitStack()
         try:
             if stand_in:
@@ -78,6 +79,22 @@ def chat_command(
             loop.run(stack.aclose())
     if chat.failed and not sys.stdin.isatty():
         raise typer.Exit(FAILED)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """End in order, and erase the conversation, also if the terminal is closed."""
+    numbers = [getattr(signal, name) for name in ("SIGHUP", "SIGTERM") if hasattr(signal, name)]
+    before = {number: signal.signal(number, _end) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _kept(settings: BotConfig, config: Path) -> BotConfig:
