@@ -23,6 +23,7 @@ from tool_search.inspector.records import (
     PrefixRecord,
     QueryRecord,
     RequestRecord,
+    RequestRow,
     SearchRecord,
     StepRecord,
 )
@@ -147,6 +148,29 @@ def test_rows_come_while_a_conversation_runs(page: Any, start: Started) -> None:
     assert newest[3] == "claude-sonnet-4-6"
     assert newest[-1] == "200"
     assert page.locator("#count").inner_text() == "6 of 6 requests"
+
+
+def test_a_request_under_way_has_a_row_that_its_end_replaces(page: Any, start: Started) -> None:
+    address, proxy = start()
+    rows = open_page(page, address)
+    assert proxy.inspection is not None
+    recorder = proxy.inspection.recorder
+    for name in ("r1", "r2"):
+        recorder.begin(RequestRow(id=name, at=1.0, model="slow", running=True))
+    row = page.locator('tr[data-id="r1"]')
+    row.wait_for()
+
+    assert row.locator("td").last.inner_text() == "running"
+    assert row.locator("a").count() == 0
+    page.select_option("#show", "running")
+    assert page.locator("#rows tr:visible").count() == 2
+    recorder.add(record(1).model_copy(update={"status": 200}))
+    recorder.forget("r2")
+    page.locator("#rows tr:visible").first.wait_for(state="hidden")
+    page.select_option("#show", "all")
+    page.locator('tr[data-id="r2"]').wait_for(state="detached")
+    assert rows.count() == 1
+    assert row.locator("td").last.inner_text() == "200"
 
 
 def test_one_request_shows_why_and_what_both_sides_saw(page: Any, start: Started) -> None:

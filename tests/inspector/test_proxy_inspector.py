@@ -268,11 +268,16 @@ async def test_rows_come_as_events(provider: RawProvider) -> None:
         rows = (await at.client.get(f"{API}/requests")).json()
         assert (rows["last"], rows["requests"]) == (1, [row])
 
-        waiting = asyncio.create_task(first_events(at.proxy, "after=1", 1))
+        waiting = asyncio.create_task(first_events(at.proxy, "after=1", 2))
         while at.proxy.inspection and not at.proxy.inspection.recorder.followers:  # noqa: ASYNC110  # for the stream
             await asyncio.sleep(0.001)
         await at.ask([USER], ANSWER)
-        assert (await waiting)[0].startswith("id: 2\n")
+        begun, ended = await waiting
+        assert ended.startswith("id: 2\nevent: request\n")
+        assert begun.startswith("event: running\ndata: {")
+        ids = [json.loads(each.partition("data: ")[2])["id"] for each in (begun, ended)]
+        assert ids[0] == ids[1]
+        assert (await at.client.get(f"{API}/requests")).json()["running"] == []
         assert at.proxy.inspection is not None
         assert at.proxy.inspection.recorder.followers == 0
 

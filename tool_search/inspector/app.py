@@ -97,7 +97,9 @@ class InspectorApp:
         last = rows[-1][0] if rows else last
         written = ",".join(row for _, row in rows)
         kept = "true" if self._is_kept else "false"
-        content = f'{{"last":{last},"kept":{kept},"requests":[{written}]}}'
+        running = ",".join(self._recorder.running().values())
+        head = f'"last":{last},"kept":{kept}'
+        content = f'{{{head},"requests":[{written}],"running":[{running}]}}'
         return Response(content, media_type="application/json", headers=_HEADERS)
 
     async def _request(self, request: Request) -> Response:
@@ -124,13 +126,23 @@ class InspectorApp:
             after = 0  # of a process before this one
         with self._recorder.following() as event:
             yield ": open\n\n"
+            shown: set[str] = set()
             while True:
                 event.clear()
+                # Read first: one that ends meanwhile is among the rows.
+                running = self._recorder.running()
+                begun = [row for request_id, row in running.items() if request_id not in shown]
+                for row in begun:
+                    yield f"event: running\ndata: {row}\n\n"
                 rows = self._recorder.rows(after)
                 for number, row in rows:
                     after = number
                     yield f"id: {number}\nevent: request\ndata: {row}\n\n"
-                if rows:
+                for request_id in shown - running.keys():
+                    if not self._recorder.has(request_id):
+                        yield f'event: gone\ndata: {{"id":"{request_id}"}}\n\n'
+                shown = set(running)
+                if rows or begun:
                     await asyncio.sleep(_PAUSE_S)
                     continue
                 with suppress(TimeoutError):

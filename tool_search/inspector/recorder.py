@@ -13,7 +13,7 @@ from typing import Any
 
 from tool_search.errors import SearchError
 from tool_search.inspector.log import RecordLog
-from tool_search.inspector.records import CatalogRecord, RequestRecord
+from tool_search.inspector.records import CatalogRecord, RequestRecord, RequestRow
 
 __all__ = ["Explain", "Recorder", "explained"]
 
@@ -24,6 +24,7 @@ Explain = Callable[[str, Sequence[str]], Mapping[str, Mapping[str, Any]]]
 _MAX_EXPLAINABLE = 100
 _MAX_CATALOGS = 64
 _MAX_BODY_CHARS = 64_000_000
+_MAX_RUNNING = 1_000
 _log = logging.getLogger(__name__)
 
 
@@ -47,6 +48,7 @@ class Recorder:
         self._log = log
         self._lock = Lock()
         self._entries: deque[_Entry] = deque(maxlen=keep_requests)
+        self._running: OrderedDict[str, str] = OrderedDict()
         self._catalogs: OrderedDict[str, CatalogRecord] = OrderedDict()
         self._followers: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
         self._explainable: deque[_Entry] = deque()
@@ -63,6 +65,27 @@ class Recorder:
     def followers(self) -> int:
         """The number of open streams."""
         return len(self._followers)
+
+    def begin(self, row: RequestRow) -> None:
+        """Show a request that is under way, until it is added or forgotten."""
+        written = row.model_dump_json()
+        with self._lock:
+            self._running[row.id] = written
+            if len(self._running) > _MAX_RUNNING:
+                self._running.popitem(last=False)
+        self._wake_all()
+
+    def forget(self, request_id: str) -> None:
+        """Show a request that is under way no longer; nothing happens to an added one."""
+        with self._lock:
+            was_running = self._running.pop(request_id, None)
+        if was_running is not None:
+            self._wake_all()
+
+    def running(self) -> dict[str, str]:
+        """Return the rows of requests that are under way as JSON, by id, oldest first."""
+        with self._lock:
+            return dict(self._running)
 
     def add(
         self,
@@ -82,6 +105,7 @@ class Recorder:
             self._log.write(explained(record, explain), catalog)
         row = record.row().model_dump_json()
         with self._lock:
+            self._running.pop(record.id, None)
             self._last += 1
             entry = _Entry(self._last, record, row, explain)
             self._entries.append(entry)
@@ -89,9 +113,7 @@ class Recorder:
                 self._catalogs[catalog.id] = catalog
                 self._catalogs.move_to_end(catalog.id)
             self._trim(entry)
-            followers = list(self._followers.items())
-        for event, loop in followers:
-            self._wake(event, loop)
+        self._wake_all()
 
     def _trim(self, entry: _Entry) -> None:
         """Drop what no longer fits with a new request."""
@@ -112,6 +134,12 @@ class Recorder:
             chars, dropped = self._with_bodies.popleft()
             self._body_chars -= chars
             dropped.record = dropped.record.without_bodies()
+
+    def _wake_all(self) -> None:
+        with self._lock:
+            followers = list(self._followers.items())
+        for event, loop in followers:
+            self._wake(event, loop)
 
     def _wake(self, event: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:
         try:
@@ -140,9 +168,16 @@ class Recorder:
 
         It may take milliseconds for each search.
         """
-        with self._lock:
-            entry = next((e for e in reversed(self._entries) if e.record.id == request_id), None)
+        entry = self._entry(request_id)
         return None if entry is None else explained(entry.record, entry.explain)
+
+    def has(self, request_id: str) -> bool:
+        """True if a request has ended and is kept."""
+        return self._entry(request_id) is not None
+
+    def _entry(self, request_id: str) -> _Entry | None:
+        with self._lock:
+            return next((e for e in reversed(self._entries) if e.record.id == request_id), None)
 
     def catalog(self, catalog_id: str) -> CatalogRecord | None:
         """Return a list of tools that is kept; None for any other."""

@@ -38,15 +38,20 @@ class Recording:
         self._lock = Lock()
         self._waiting = 0
 
-    def submit(self, work: Callable[[], None]) -> None:
-        """Make a record in the thread; if too many wait, this one is left out with a warning."""
+    def submit(self, work: Callable[[], None]) -> bool:
+        """Make a record in the thread; if too many wait, leave it out with a warning.
+
+        Returns:
+            False if it is left out.
+        """
         with self._lock:
             if self._waiting >= _MAX_WAITING:
                 _log.warning("the inspector leaves out a request: %d wait", self._waiting)
-                return
+                return False
             self._waiting += 1
             self._thread = self._thread or ThreadPoolExecutor(1, "inspector")
             self._thread.submit(self._run, work)
+            return True
 
     def settle(self) -> None:
         """Wait until the records that were submitted are made."""

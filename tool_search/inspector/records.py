@@ -216,6 +216,7 @@ class RequestRow(_Record):
         prefix_cause: The first change of a prompt; empty: none.
         seconds: Seconds from the request to its end.
         own_seconds: Seconds in which neither the provider nor the client was waited for.
+        running: True while the request is under way: only what is known at its start is there.
     """
 
     id: str
@@ -244,6 +245,7 @@ class RequestRow(_Record):
     prefix_cause: str = ""
     seconds: float = 0.0
     own_seconds: float = 0.0
+    running: bool = False
 
 
 class RequestRecord(RequestRow):

@@ -60,7 +60,8 @@ class ToolSearchProxy:
         self.config = config
         self.inspection = Inspection(config) if config.inspector.enabled else None
         self._observe = observe
-        self.service = ProxyService(config, observe=self._report)
+        begin = self.inspection.begin if self.inspection else lambda _report: None
+        self.service = ProxyService(config, begin=begin, observe=self._report)
         self._tokens = _tokens(config)
 
     def asgi(self) -> Starlette:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from tool_search.inspector.records import (
     PrefixRecord,
     QueryRecord,
     RequestRecord,
+    RequestRow,
     SearchRecord,
     StepRecord,
 )
@@ -57,9 +57,29 @@ class Inspection:
         self._with_bodies = config.inspector.bodies
         self._prompts = LastPrompts()
 
+    def begin(self, report: Report) -> None:
+        """Show a request that is under way."""
+        request = report.request
+        if request is None:
+            return
+        text = Masker(_secrets(request)).text
+        row = RequestRow(
+            id=report.id,
+            at=report.at,
+            client=text(report.client),
+            model=text(report.model),
+            dialect=report.dialect,
+            upstream=report.upstream,
+            path=report.path,
+            streamed=bool(request.body.get("stream")),
+            running=True,
+        )
+        self.recorder.begin(row)
+
     def observe(self, report: Report) -> None:
         """Take in the report of a request that has ended; its record is made in a thread."""
-        self._recording.submit(lambda: self._record(report))
+        if not self._recording.submit(lambda: self._record(report)):
+            self.recorder.forget(report.id)
 
     def settle(self) -> None:
         """Wait until every request that was reported has its record."""
@@ -73,12 +93,15 @@ class Inspection:
         request = report.request
         # The two refer to each other, and hold bodies.
         report.request = None
-        if request is not None:
-            self._add(report, request)
+        try:
+            if request is not None:
+                self._add(report, request)
+        finally:
+            self.recorder.forget(report.id)
 
     def _add(self, report: Report, request: ClientRequest) -> None:
         masker = Masker(_secrets(request))
-        request_id = secrets.token_hex(6)
+        request_id = report.id
         last, keys = self._before(report, request)
         conversation = last.conversation if last else (keys[0][-8:] if keys else "")
         prefixes = self._prefixes(last, request_id, conversation, report.sent, keys)

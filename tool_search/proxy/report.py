@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -50,6 +51,7 @@ class Report:
         provider_s: Seconds in which the provider was waited for.
         client_s: Seconds in which the client was waited for, while it took its reply.
         seconds: Seconds from the request to its end.
+        id: The id of its record.
         path: The path of the request.
         passed: The reason for which it was passed on as it came; empty: it was not.
         raw: The body of the client's request.
@@ -62,6 +64,7 @@ class Report:
     model: str
     upstream: str
     client: str = ""
+    id: str = field(default_factory=lambda: secrets.token_hex(6))
     at: float = field(default_factory=time.time)
     status: int = 0
     turn: Turn | None = None

@@ -12,7 +12,6 @@ from typing import Any
 
 import httpx2
 
-from tool_search.adapters.sdk.event_stream import EventDecoder
 from tool_search.adapters.sdk.failures import ReplyFailedError
 from tool_search.errors import SessionError, ToolSearchError
 from tool_search.hosts.chain import ExchangeChain, owner_digest
@@ -31,7 +30,6 @@ from tool_search.proxy.requests import (
     ClientRequest,
     has_tools,
     json_bytes,
-    object_in,
     profile_of_request,
     read_object,
 )
@@ -40,7 +38,7 @@ from tool_search.proxy.state import SQLiteExchanges, open_evidence, open_state
 from tool_search.proxy.stored import stored_reply
 from tool_search.proxy.tools import ClientTools, ToolLists
 from tool_search.proxy.turn import Turn
-from tool_search.proxy.upstreams import Upstreams, kept_headers
+from tool_search.proxy.upstreams import Upstreams, kept_headers, sent_events
 from tool_search.stores.sqlite.store import SQLiteStore
 from tool_search.values.redaction import log_failure
 
@@ -51,7 +49,6 @@ DIALECTS: tuple[WireDialect, ...] = (AnthropicMessages(), OpenAIChat(), OpenAIRe
 
 _COUNT_TOKENS = "/v1/messages/count_tokens"
 _NAMES = ("", "_proxy", "_of_proxy")
-_MAX_EVENT_BYTES = 64_000_000
 _log = logging.getLogger(__name__)
 
 
@@ -89,14 +86,20 @@ class ProxyService:
 
     Args:
         config: The settings.
-        observe: Takes a report of each request that it ends.
+        begin: Takes a report of each request that begins.
+        observe: Takes it again when the request ends.
     """
 
     def __init__(
-        self, config: ProxyConfig, *, observe: Callable[[Report], None] = lambda _report: None
+        self,
+        config: ProxyConfig,
+        *,
+        begin: Callable[[Report], None] = lambda _report: None,
+        observe: Callable[[Report], None] = lambda _report: None,
     ) -> None:
         self.config = config
         self.upstreams = Upstreams(config.upstreams)
+        self._begin = begin
         self._observe = observe
         self._lists = ToolLists()
         store, self._secret = open_state(config.state)
@@ -147,6 +150,7 @@ class ProxyService:
         asked.report.client = asked.rule.name
         asked.report.path = path
         asked.report.request = asked
+        self._begin(asked.report)
         try:
             return await self._answered(asked)
         except httpx2.HTTPError as exc:
@@ -562,7 +566,7 @@ async def _whole_reply(response: httpx2.Response, stream: ReplyStream) -> AsyncI
         _BrokenOffError: The stream ended before the reply.
     """
     try:
-        async for event in _sent(response):
+        async for event in sent_events(response):
             yield event
     except httpx2.ReadError:
         # A connection that breaks after the end of the reply has lost nothing.
@@ -570,16 +574,6 @@ async def _whole_reply(response: httpx2.Response, stream: ReplyStream) -> AsyncI
             raise
     if not stream.is_complete and not stream.failed:
         raise _BrokenOffError(502, None)
-
-
-async def _sent(response: httpx2.Response) -> AsyncIterator[SentEvent]:
-    """Yield the events of a stream; a mark of the end is none of them."""
-    decoder = EventDecoder(max_event_bytes=_MAX_EVENT_BYTES)
-    async for piece in response.aiter_bytes():
-        for event in decoder.feed(piece):
-            data = object_in(event.data)
-            if data is not None:
-                yield SentEvent(event.name.decode("utf-8", "replace") or None, data)
 
 
 def _refused(dialect: WireDialect, status: int, message: str) -> ProxyReply:

@@ -11,11 +11,14 @@ from functools import cache
 
 import httpx2
 
+from tool_search.adapters.sdk.event_stream import EventDecoder
 from tool_search.config.providers import Dialect
 from tool_search.proxy.addresses import upstream_url
+from tool_search.proxy.dialects.base import SentEvent
+from tool_search.proxy.requests import object_in
 from tool_search.proxy.settings import UpstreamSettings
 
-__all__ = ["Upstreams", "kept_headers"]
+__all__ = ["Upstreams", "kept_headers", "sent_events"]
 
 # Of one connection alone (RFC 9110, section 7.6.1), or written anew by each client.
 _HOP_BY_HOP = frozenset(
@@ -25,6 +28,7 @@ _HOP_BY_HOP = frozenset(
 _KEYS = ("authorization", "x-api-key", "api-key")
 _CONNECT_S = 15.0
 _MAX_CONNECTIONS = 1_000
+_MAX_EVENT_BYTES = 64_000_000
 
 
 class Upstreams:
@@ -113,6 +117,16 @@ class Upstreams:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
+
+
+async def sent_events(response: httpx2.Response) -> AsyncIterator[SentEvent]:
+    """Yield the events of a stream; a mark of the end is none of them."""
+    decoder = EventDecoder(max_event_bytes=_MAX_EVENT_BYTES)
+    async for piece in response.aiter_bytes():
+        for event in decoder.feed(piece):
+            data = object_in(event.data)
+            if data is not None:
+                yield SentEvent(event.name.decode("utf-8", "replace") or None, data)
 
 
 @cache
