@@ -8,13 +8,15 @@ import logging
 import os
 import re
 import stat
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from mcp.shared.auth import OAuthToken
 
-from tests.mcp.helpers import call, free_port, over_http, plain, until
+from tests.mcp.helpers import call, free_port, names, over_http, plain, until
 from tool_search.adapters.mcp import MCPSource
 from tool_search.adapters.mcp.oauth import TokenFile
 from tool_search.errors import SourceError
@@ -103,8 +105,65 @@ async def test_a_file_of_tokens_keeps_those_of_other_servers(tmp_path: Path) -> 
         await TokenFile(path, "https://a").get_tokens()
 
 
-async def test_an_unknown_protocol_version_fails_its_server_alone() -> None:
-    servers = {"old": plain("find", protocol="1999-01-01"), "b": plain("other")}
+@pytest.mark.parametrize("version", ["1999-01-01", "2026-07-28"])
+async def test_a_version_of_another_era_fails_its_server_alone(version: str) -> None:
+    servers = {"old": plain("find", protocol=version), "b": plain("other")}
     async with MCPSource(servers) as source:
         assert [tool.name for tool in source.tools] == ["other"]
-        assert "1999-01-01" in str(source.status[0].error)
+        assert version in str(source.status[0].error)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+async def test_an_answer_of_100_mb_over_http_costs_one_call(kind: str) -> None:
+    """The server is a few lines: no framework would write such an answer."""
+    sent = [0]
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                size = int(head.partition("content-length: ")[2].partition("\r\n")[0] or 0)
+                await _answer(writer, json.loads(await reader.readexactly(size) or b"{}"))
+        except (ConnectionError, asyncio.IncompleteReadError):
+            return
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _answer(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+        if message.get("method") == "tools/call":
+            writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode())
+            writer.write(b"data: " if kind == "text/event-stream" else b"")
+            writer.write(b'{"jsonrpc": "2.0", "x": "')
+            for _ in range(100):
+                writer.write(b"y" * 1_000_000)
+                await writer.drain()
+                sent[0] += 1
+        body, status = b"", "202 Accepted"
+        if "id" in message:
+            result: dict[str, Any] = {"tools": [{"name": "flood", "inputSchema": {}}]}
+            if message["method"] == "initialize":
+                info = {"name": "x", "version": "1"}
+                result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                          "serverInfo": info}  # fmt: skip
+            elif message["method"] != "tools/list":
+                status = "405 Method Not Allowed"
+            body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+            status = "200 OK" if status.startswith("202") else status
+        head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        writer.write(f"{head}\r\n\r\n".encode() + body)
+
+    port = free_port()
+    server = await asyncio.start_server(serve, "127.0.0.1", port)
+    servers = {"web": {"url": f"http://127.0.0.1:{port}/mcp", "timeout": 20}, "b": plain("find")}
+    try:
+        async with MCPSource({"mcpServers": servers}) as source:
+            assert names(source) == ["flood", "find"]
+            flooded = await call(source, "flood")
+            assert flooded.is_error
+            assert sent[0] < 60
+            assert not (await call(source, "find")).is_error
+    finally:
+        server.close()
+        await asyncio.sleep(0.1)  # its connections end

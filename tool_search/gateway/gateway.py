@@ -105,8 +105,8 @@ class Gateway:
         Raises:
             ConfigurationError: Other machines reach it, and there are no tokens.
         """
-        from tool_search.gateway.app import build_app  # noqa: PLC0415
-        from tool_search.gateway.bare import BareRequests  # noqa: PLC0415
+        from tool_search.gateway.http.app import build_app  # noqa: PLC0415
+        from tool_search.gateway.http.bare import BareRequests  # noqa: PLC0415
         from tool_search.gateway.server import SERVER_NAME, user_of  # noqa: PLC0415
 
         bare = BareRequests(self._service, self._passed, server_name=SERVER_NAME, user_of=user_of)

@@ -30,9 +30,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tool_search.errors import ConfigurationError
-from tool_search.gateway.bare import BareRequests
 from tool_search.gateway.config import TransportSettings
-from tool_search.gateway.sessions import SESSION_HEADER, OpenSessions
+from tool_search.gateway.http.bare import BareRequests
+from tool_search.gateway.http.sessions import SESSION_HEADER, OpenSessions
 from tool_search.inspector.access import Access
 from tool_search.inspector.app import InspectorApp, inspector_routes
 from tool_search.inspector.recorder import Recorder

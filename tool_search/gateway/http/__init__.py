@@ -1,0 +1,1 @@
+"""The gateway over HTTP: sessions, and requests without one."""
