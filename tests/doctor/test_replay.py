@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -22,6 +23,7 @@ from tool_search import (
 )
 from tool_search.adapters import build_provider
 from tool_search.adapters.anthropic.wire import encode_tools
+from tool_search.adapters.openai_chat import history_from_wire
 from tool_search.cli.application import app
 from tool_search.config.bot import ProviderConfig
 from tool_search.conversation.record import ConversationRecord
@@ -31,6 +33,8 @@ from tool_search.execution import executable_tools
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 PROFILE = profile_for("anthropic", "claude-sonnet-4-6")
+RECORDED = Path(__file__).resolve().parents[2] / "benchmarks" / "replay.jsonl"
+"""Conversations that a real AstrBot saved; benchmarks/replay.py has made it."""
 TOOLS = [item.tool for item in executable_tools(TOOLBOX)]
 
 
@@ -172,6 +176,25 @@ async def test_a_conversation_of_the_demo_is_replayed(tmp_path: Path, catalog: P
     drawing = ET.fromstring(plot.read_text(encoding="utf-8"))  # noqa: S314 - our own
     bars = [each for each in drawing.iter() if each.tag.endswith("rect")]
     assert len(bars) == 1 + 2 + 2 * len(found["conversations"])
+
+
+async def test_conversations_that_astrbot_saved_are_replayed(tmp_path: Path, catalog: Path) -> None:
+    session = ToolSearchSession(
+        ToolCatalog(TOOLS), config=ToolSearchConfig(tool_schema_mode="full")
+    )
+    session.begin_turn("", profile=PROFILE)
+    file = tmp_path / "chats.db"
+    async with SQLiteStore(file) as store:
+        for line in RECORDED.read_text("utf-8").splitlines():
+            kept = json.loads(line)
+            messages = [each for each in kept["messages"] if each.get("role") != "_checkpoint"]
+            record = replace(session.record(), history=history_from_wire(messages))
+            await store.save(kept["key"], record)
+    found = await asyncio.to_thread(replay, "--store", file, "--catalog", catalog)
+    assert [each["turns"] for each in found["conversations"]] == [3, 3, 3, 3, 3, 3, 2, 2]
+    assert found["called"] == 21
+    assert found["recall"] >= 0.8
+    assert found["search_tokens"] < found["full_tokens"] / 5
 
 
 async def test_only_conversations_of_the_last_days_are_replayed(
