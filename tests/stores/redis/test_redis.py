@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +26,7 @@ from tool_search.testing import ModelReply, ModelView
 pytest.importorskip("redis", reason="redis-py is not installed: pip install '.[redis]'")
 
 from tool_search.stores.redis import RedisStore
+from tool_search.stores.redis.scripts import STAGE, Script
 
 _PASSWORD = "s3cret/#@"
 _WRITTEN_PASSWORD = "s3cret%2F%23%40"
@@ -222,6 +225,61 @@ async def test_a_failover_loses_no_turn(own_server: RedisServer) -> None:
         texts = [m.text for m in kept.history if m.role == "user"]
         assert texts == ["first", "second", "third"]
         await talk.close()
+
+
+@pytest.mark.parametrize("way", ["failover", "loss"])
+async def test_a_failover_in_the_middle_of_a_large_save_changes_nothing(
+    own_server: RedisServer, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with RedisStore(own_server.url) as store:
+        before, large = said(record("tool_003"), "before"), said(record(), *["x" * 200_000] * 8)
+        await store.save("a", before)
+        run, sent = store._connection.run, []
+
+        async def run_and_fail(script: Script, keys: Sequence[str], *args: Any) -> Any:
+            result = await run(script, keys, *args)
+            if script is STAGE:
+                sent.append(keys[0])
+            if len(sent) == 4:
+                # The new primary did not yet have what was sent, or does not accept the rest.
+                lost = ("DEL", sent[0]) if way == "loss" else ("REPLICAOF", "127.0.0.1", "1")
+                own_server.ask(*lost)
+            return result
+
+        monkeypatch.setattr(store._connection, "run", run_and_fail)
+        with pytest.raises(StoreError) as caught:
+            await store.save("a", large)
+        assert caught.value.fault == ("unreachable" if way == "loss" else "read_only")
+        monkeypatch.undo()
+        own_server.ask("REPLICAOF", "NO", "ONE")
+        assert await store.load("a") == before
+        await store.save("a", large)
+        kept = await store.load("a")
+        assert kept is not None
+        assert kept.history == large.history
+
+
+async def test_workers_whose_clocks_differ_by_an_hour_agree(
+    server: RedisServer, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Times of a conversation and of a lock are the server's."""
+    now = time.time()
+    async with (
+        RedisStore(server.url, prefix=prefix, keep_days=0.5 / 24) as one,
+        RedisStore(server.url, prefix=prefix, keep_days=0.5 / 24) as other,
+    ):
+        await one.save("a", record())
+        assert await one.lock_turn("a", holder="one", lease_s=60)
+        await one.add_evidence([success("t", "w", at=now)])
+        monkeypatch.setattr(time, "time", lambda: now + 3600)
+        assert await other.load("a") == record()
+        assert not await other.lock_turn("a", holder="other", lease_s=60)
+        assert await other.conversations(since=now - 60) == ("a",)
+        await other.add_evidence([success("t", "w", at=now + 3600), success("u", "w", at=now)])
+        assert {entry.tool for entry in (await one.load_evidence()).entries} == {"t", "u"}
+        monkeypatch.setattr(time, "time", lambda: now - 3600)
+        assert await other.load("a") == record()
+        assert not await other.lock_turn("a", holder="other", lease_s=60)
 
 
 async def test_a_server_that_starts_again_is_met_again(own_server: RedisServer) -> None:

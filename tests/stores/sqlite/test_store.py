@@ -6,12 +6,14 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.stores.contents import discoveries, kept_in, loaded_names, record, success
 from tool_search import StoreError
+from tool_search.messages import user_message
 from tool_search.stores import MemoryStore, SQLiteStore
 from tool_search.stores.sqlite import evidence as sqlite_evidence
 
@@ -166,3 +168,15 @@ async def test_the_whole_store_is_bounded_as_memory_is(
         left = await kept_in(store)
         assert left == await kept_in(memory)
     assert {entry.tool for entry in left} == {"tool_1", "tool_3", "tool_4"}
+
+
+async def test_a_conversation_of_50_megabytes_is_kept_whole(path: Path) -> None:
+    before = record()
+    history = tuple(user_message(f"{number} {'x' * 12_000}") for number in range(4_200))
+    large = replace(before, history=history)
+    async with SQLiteStore(path) as store:
+        await store.save("a", large)
+        assert await store.load("a") == large
+        longer = replace(large, history=(*history, user_message("more")))
+        await store.save("a", longer)
+        assert await store.load("a") == longer

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Self
 
 from tool_search.conversation.record import ConversationRecord
 from tool_search.discovery.state import Discovery
 from tool_search.errors import ConfigurationError
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
+from tool_search.stores.context import StoreContext
 from tool_search.stores.erasure import Erased, Export, Selection
 from tool_search.stores.redis.connection import RedisConnection
 from tool_search.stores.redis.conversations import RedisConversations
@@ -27,7 +27,7 @@ _DAY_MS = 86_400_000
 _REVISION_BITS = 62
 
 
-class RedisStore:
+class RedisStore(StoreContext):
     """A store of conversations, evidence, grants and modes in Redis 7 or later.
 
     Each change is one atomic step on the server, single node or cluster. The connection is
@@ -82,18 +82,6 @@ class RedisStore:
 
     def __repr__(self) -> str:
         return f"RedisStore({self._connection.address!r})"
-
-    async def __aenter__(self) -> Self:
-        """Open the connection, so that a problem with it raises at once."""
-        try:
-            await self.evidence_revision()
-        except BaseException:
-            await self.aclose()
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connection; the store cannot be used again."""

@@ -10,13 +10,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
 
 from tool_search.conversation.record import ConversationRecord
 from tool_search.discovery.state import Discovery
 from tool_search.errors import StoreError
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
+from tool_search.stores.context import StoreContext
 from tool_search.stores.erasure import Erased, Export, Selection
 from tool_search.stores.sqlite import conversations as sqlite_conversations
 from tool_search.stores.sqlite import erasure as sqlite_erasure
@@ -33,7 +33,7 @@ _REVISION_BITS = 62
 _MAX_PARTS = 1024
 
 
-class SQLiteStore:
+class SQLiteStore(StoreContext):
     """A store of conversations, evidence, grants and modes in a file that processes may share.
 
     The file is created on demand, readable by its owner alone. All work runs in one thread of
@@ -71,18 +71,6 @@ class SQLiteStore:
         # Locks that this store has taken: a holder for each conversation.
         self._locks: dict[ConversationKey, str] = {}
         self._pruning = Pruning(self._file, keep_days, keep_conversations, clock)
-
-    async def __aenter__(self) -> Self:
-        """Open the file, so that a problem with it raises at once."""
-        try:
-            await self.evidence_revision()
-        except BaseException:
-            await self.aclose()
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the file after all started work; the store cannot be used again."""
