@@ -17,7 +17,7 @@ from tool_search.adapters.opentelemetry.conventions import finish_reason
 from tool_search.events import Done, RequestFinished
 from tool_search.execution.results import ExecutionResult
 from tool_search.messages import Message
-from tool_search.values.redaction import redacted_json
+from tool_search.values.redaction import redacted_text
 
 __all__ = ["OpenCall", "OpenRequest", "OpenTurn", "call_error", "fail"]
 
@@ -156,7 +156,7 @@ class OpenCall:
             shared = {**shared, "error.type": kind}
             fail(self._span, kind, result.outcome)
         if self._record_content and self._span.is_recording():
-            self._span.set_attribute("gen_ai.tool.call.result", redacted_json(result.content))
+            self._span.set_attribute("gen_ai.tool.call.result", redacted_text(result.content))
         self._durations.record(duration_s, attributes=shared)
         context_api.detach(self._token)
         self._span.end()

@@ -29,7 +29,7 @@ from tool_search.events import RequestStarted, SearchFinished, TurnEvent
 from tool_search.execution.context import ToolContext
 from tool_search.execution.results import FinishedCall
 from tool_search.messages import Message, RequestPlan, ToolCall
-from tool_search.values.redaction import redacted_json
+from tool_search.values.redaction import redacted_json, redacted_text
 
 __all__ = ["OpenTelemetry"]
 
@@ -170,7 +170,7 @@ class OpenTelemetry:
         if (searched := finished.searched()) is not None:
             self._add_search(span, searched)
         if self._records(span):
-            content = redacted_json(finished.result.content)
+            content = redacted_text(finished.result.content)
             span.set_attribute("gen_ai.tool.call.result", content)
         if kind := call_error(finished.result):
             shared = {**shared, "error.type": kind}
@@ -192,7 +192,7 @@ class OpenTelemetry:
             span.set_attribute("tool_search.search.best_score", searched.best_score)
         if self._records(span):
             # The conventions' name for the query of a retrieval.
-            span.set_attribute("gen_ai.retrieval.query.text", redacted_json(searched.query))
+            span.set_attribute("gen_ai.retrieval.query.text", redacted_text(searched.query))
 
     def _add_arguments(self, span: Span, call: ToolCall) -> None:
         if self._records(span):

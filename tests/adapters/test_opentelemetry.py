@@ -111,7 +111,7 @@ async def test_content_is_recorded_only_where_the_owner_says_and_masked() -> Non
     await run.results(calls(("send", {"to": "bo", "password": "x"})), CONTEXT)
     attributes = collector.finished["execute_tool send"].attributes or {}
     assert attributes["gen_ai.tool.call.arguments"] == '{"to":"bo","password":"***"}'
-    assert attributes["gen_ai.tool.call.result"] == '"fine"'
+    assert attributes["gen_ai.tool.call.result"] == "fine"
 
 
 async def test_cancelled_call_ends_its_span() -> None:

@@ -226,7 +226,7 @@ async def test_content_is_there_only_if_it_is_asked_for(
     roles = [message["role"] for message in json.loads(second["gen_ai.input.messages"])]
     assert roles == ["user", "assistant", "tool"]
     searched = facts(traced.one("execute_tool tool_search"))
-    assert searched["gen_ai.retrieval.query.text"] == '"weather forecast"'
+    assert searched["gen_ai.retrieval.query.text"] == "weather forecast"
 
 
 async def test_parallel_calls_are_apart_and_all_inside_the_turn(

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.project.run_page import ROOT, blocks
 from tests.runner.bench import Bench, call, calling, say, search, some_tools, tool, turn
 from tool_search import (
     CallOptions,
@@ -227,39 +228,12 @@ def receiving() -> Iterator[Receiver]:
         receiver.server.server_close()
 
 
-_PROGRAM = """
-import asyncio, sys
-from opentelemetry import metrics, trace
-from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
-tracers = TracerProvider()
-tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-trace.set_tracer_provider(tracers)
-meters = MeterProvider(metric_readers=[PeriodicExportingMetricReader(OTLPMetricExporter())])
-metrics.set_meter_provider(meters)
-
-from tool_search import open_bot
-
-async def main():
-    async with open_bot(sys.argv[1]) as bot:
-        print(await bot.ask("Weather?", conversation="c1"))
-
-asyncio.run(main())
-tracers.shutdown()
-meters.shutdown()
-"""
-
-
 async def test_a_collector_receives_what_a_bot_of_yaml_does(tmp_path: Path) -> None:
     """The program of docs/observability.md in a process of its own, with OTLP over HTTP."""
     proto = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
     figures = pytest.importorskip("opentelemetry.proto.collector.metrics.v1.metrics_service_pb2")
+    program = blocks(ROOT / "docs" / "observability.md", "py")[0]
     model = ScriptedModel([search("weather forecast"), say("Sunny.")])
     with StandInServer(model=model) as server, receiving() as receiver:
         config = settings(server, agent_name="support")
@@ -270,14 +244,15 @@ async def test_a_collector_receives_what_a_bot_of_yaml_does(tmp_path: Path) -> N
         config["tool_schema_mode"] = "tool_search"
         (tmp_path / "bot.yaml").write_text(json.dumps(config), encoding="utf-8")
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _PROGRAM, str(tmp_path / "bot.yaml"),
+            sys.executable, "-c", program,
             env={
-                "PYTHONPATH": str(Path(__file__).parents[2]),
+                "PYTHONPATH": str(ROOT),
                 "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.address,
                 "OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Basic%20abc",
                 "OTEL_SERVICE_NAME": "my-bot",
             },
             stdout=asyncio.subprocess.PIPE,
+            cwd=tmp_path,
         )  # fmt: skip
         printed, _ = await process.communicate()
     assert printed.decode() == "Sunny.\n"

@@ -232,7 +232,8 @@ def _kind_of(error: BaseException) -> str:
         return "cancelled"
     if isinstance(error, ProviderError) and error.status is not None:
         return str(error.status)
-    return type(error).__name__
+    # Without an answer, the SDK's exception says more: a time-out or no connection.
+    return type(error.__cause__ or error).__name__
 
 
 async def _started(sent: SentRequest) -> RequestStarted:
