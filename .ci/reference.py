@@ -47,6 +47,11 @@ _CONFIGURATION = (
     "are errors that name the file, the line and the key. `tool_schema_mode` and "
     "`tool_search` may also be under `provider_settings`, as in AstrBot."
 )
+_PROXY = (
+    "The keys of `proxy.yaml`, which `tool-search proxy --config` and `load_proxy_config` read. "
+    "Every key is optional unless it says otherwise. An unknown key and a wrong value are errors "
+    "that name the file, the line and the key. [The proxy](proxy.md) has an example."
+)
 # A validator sets these.
 _DEFAULTS = {
     "providers[].api_key_env": "`ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, by `type`",
@@ -67,6 +72,7 @@ def pages() -> dict[str, str]:
         "docs/json-output.md": json_output(),
         "docs/configuration.md": configuration(),
         "docs/configuration.zh-CN.md": chinese_configuration(configuration()),
+        "docs/proxy-configuration.md": proxy_configuration(),
         "docs/errors.md": errors(),
     }
 
@@ -173,30 +179,39 @@ def configuration() -> str:
     """Return the page of every key of `bot.yaml`."""
     from tool_search.config.bot import BotConfig  # noqa: PLC0415
 
-    schema = BotConfig.model_json_schema()
-    classes = {cls.__name__: cls for cls in _classes(BotConfig)}
-    lines = [
-        "# Configuration",
-        "",
-        _MADE,
-        "",
-        _CONFIGURATION,
-    ]
-    for place, name in _sections(schema, "BotConfig"):
+    text = _settings(BotConfig, "Configuration", _CONFIGURATION)
+    # The one key of the section that a file has at its top level.
+    return text.replace("`tool_search.tool_schema_mode`", "`tool_schema_mode`")
+
+
+def proxy_configuration() -> str:
+    """Return the page of every key of `proxy.yaml`, without those of a bot's `tool_search`."""
+    from tool_search.proxy.settings import ProxyConfig  # noqa: PLC0415
+
+    text = _settings(ProxyConfig, "Configuration of the proxy", _PROXY, but="tool_search")
+    return text.replace("[section](#tool_search)", "[section](configuration.md#tool_search)")
+
+
+def _settings(root: Any, title: str, introduction: str, *, but: str | None = None) -> str:
+    """Return the page of a settings class and its sections, but for one section."""
+    schema = root.model_json_schema()
+    classes = {cls.__name__: cls for cls in _classes(root)}
+    lines = [f"# {title}", "", _MADE, "", introduction]
+    for place, name in _sections(schema, root.__name__):
+        if but is not None and f"{place}.".startswith(f"{but}."):
+            continue
         cls = classes[name]
         lines += ["", f"## {f'`{place}`' if place else 'Top level'}", ""]
         lines += [_summary(cls), "", "| key | type | default | meaning |", "|---|---|---|---|"]
         described = _attributes(cls)
-        section = schema if name == "BotConfig" else schema["$defs"][name]
+        section = schema["$defs"].get(name, schema)
         for key, value in section["properties"].items():
             inner = _join(place, key)
             default = _DEFAULTS.get(inner) or _default(
                 value, required=key in section.get("required", ())
             )
             lines.append(f"| `{inner}` | {_type(value, inner)} | {default} | {described[key]} |")
-    text = "\n".join(lines) + "\n"
-    # The one key of the section that a file has at its top level.
-    return text.replace("`tool_search.tool_schema_mode`", "`tool_schema_mode`")
+    return "\n".join(lines) + "\n"
 
 
 def _classes(cls: Any) -> Iterator[Any]:
@@ -217,7 +232,7 @@ def _inner(annotation: Any) -> Iterator[Any]:
 def _sections(schema: Mapping[str, Any], name: str, place: str = "") -> Iterator[tuple[str, str]]:
     """Yield the place in the file and the class of each section, depth first."""
     yield place, name
-    section = schema if name == "BotConfig" else schema["$defs"][name]
+    section = schema["$defs"].get(name, schema)
     for key, value in section["properties"].items():
         for option in (value, *value.get("anyOf", ())):
             inner, suffix = _reference(option)
@@ -253,12 +268,15 @@ def _type(value: Mapping[str, Any], place: str) -> str:
         return ", ".join(f"`{option}`" for option in value["enum"])
     kind = value.get("type", "any value")
     if kind == "array":
-        return f"list of {_type(value.get('items') or {}, place)}s"
+        inner = _type(value.get("items") or {}, place)
+        return f"list of {inner}" if inner.endswith("`") else f"list of {inner}s"
     if kind == "string" and place in _allowed():
         return ", ".join(f"`{option}`" for option in _allowed()[place])
     words = {"string": "text", "boolean": "`true` or `false`", "null": "`null`"}
     words |= {"object": "mapping", "number": "number", "integer": "whole number"}
     low, above = value.get("minimum"), value.get("exclusiveMinimum")
+    if low is not None and "maximum" not in value:
+        return f"{words[kind]}, at least {low:,}"
     if low is None and above is None:
         return words.get(kind, kind)
     begins = f"above {above:,}, at most" if low is None else f"{low:,} to"
