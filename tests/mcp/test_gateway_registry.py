@@ -6,10 +6,11 @@ import asyncio
 import json
 from typing import Any
 
+import httpx2
 from mcp import Client
 
 from tests.gateway.helpers import SERVERS, FakeSource, tools_of
-from tests.mcp.gateways import Heard, gateway_over, names, serving, text_of
+from tests.mcp.gateways import Heard, call, gateway_over, names, post, serving, text_of
 from tests.mcp.helpers import until
 from tool_search import ExecutableTool, Tool
 from tool_search.execution import FunctionExecutor
@@ -36,6 +37,28 @@ async def test_the_front_lists_searches_describes_and_runs_the_tools_of_servers(
         assert "send_mail" in ran
         failed = await client.call_tool("run_tool", {"id": "nope"})
         assert failed.is_error
+
+
+async def test_the_front_answers_single_requests_with_their_codes() -> None:
+    events = {"Accept": "text/event-stream"}
+    async with serving(gateway_over(registry=True)) as address, httpx2.AsyncClient() as http:
+        begun = await post(address, {"jsonrpc": "2.0", "id": 1, "method": "initialize"})
+        assert begun.json()["result"]["capabilities"]["tools"] == {"listChanged": True}
+        listed = await post(address, {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+        assert [tool["name"] for tool in listed.json()["result"]["tools"]] == FRONT
+        found = await post(address, call("search_tools", {"query": "send mail"}), **events)
+        assert found.headers["content-type"].startswith("text/event-stream")
+        assert "mail:send_mail" in found.text
+        missing = (await post(address, call("run_tool", {"id": "nope"}))).json()
+        assert missing["result"]["isError"] is True
+        for body, code in (
+            (b"{", -32700),
+            ({"jsonrpc": "2.0", "id": 1, "method": "nope"}, -32601),
+            ({"jsonrpc": "2.0", "id": 1, "method": "tools/call"}, -32602),
+            (call("nope", {}), -32001),
+        ):
+            assert (await post(address, body)).json()["error"]["code"] == code
+        assert (await http.get(address)).status_code == 405
 
 
 async def test_rules_and_filters_hold_behind_the_front() -> None:
