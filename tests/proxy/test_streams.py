@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpx2
@@ -64,10 +64,29 @@ class Streaming:
         self._listener.close()
 
 
+class Silent(Streaming):
+    """A provider that sends pieces, if any, then nothing until its client is gone."""
+
+    def __init__(self, pieces: list[bytes] | None = None) -> None:
+        super().__init__(pieces or [])
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection:
+            connection.recv(1_000_000)
+            for piece in (HEAD, *self.pieces) if self.pieces else ():
+                connection.sendall(piece)
+            with suppress(OSError):
+                while connection.recv(1_000_000):
+                    pass
+            self.gone.set()
+
+
 @contextmanager
-def before(provider: Streaming) -> Iterator[str]:
+def before(provider: Streaming, **settings: Any) -> Iterator[str]:
     """Give the address of a proxy before a provider."""
-    upstream = UpstreamSettings(base_url=f"{provider.address}/v1", dialects=("openai_chat",))
+    upstream = UpstreamSettings(
+        base_url=f"{provider.address}/v1", dialects=("openai_chat",), **settings
+    )
     try:
         with serve(ToolSearchProxy(ProxyConfig(upstreams=(upstream,)))) as address:
             yield address
@@ -91,6 +110,35 @@ def test_a_client_that_goes_away_ends_the_providers_stream(tools: list[Any]) -> 
         lines.close()  # type: ignore[attr-defined]  # a generator
 
         assert provider.gone.wait(10)
+
+
+@pytest.mark.parametrize("tools", [TOOLS, TOOLS[:3]], ids=["searching", "passed on"])
+def test_a_client_that_goes_away_ends_a_request_that_waits(tools: list[Any]) -> None:
+    provider = Silent()
+    with before(provider) as address:
+        body = {**CHAT, "tools": tools}
+        with pytest.raises(httpx2.ReadTimeout):
+            httpx2.post(f"{address}/v1/chat/completions", json=body, timeout=0.3)
+
+        assert provider.gone.wait(10)
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_provider_that_does_not_answer_is_a_typed_error(*, stream: bool) -> None:
+    with before(Silent(), timeout_s=0.1) as address:
+        body = {**CHAT, "tools": TOOLS, "stream": stream}
+        reply = httpx2.post(f"{address}/v1/chat/completions", json=body)
+
+    assert reply.status_code == 504
+    assert "did not answer in time" in reply.json()["error"]["message"]
+
+
+def test_a_provider_that_falls_silent_ends_a_stream_with_an_error() -> None:
+    with before(Silent([chunk({"content": "half"})]), timeout_s=0.1) as address:
+        lines = list(events(address))
+
+    error = json.loads(lines[-1].removeprefix("data: "))["error"]
+    assert "did not answer in time" in error["message"]
 
 
 @pytest.mark.parametrize(

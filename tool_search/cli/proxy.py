@@ -18,6 +18,7 @@ __all__ = ["proxy_command"]
 
 # An open page of the inspector would hold the end of the process.
 _CLOSE_S = 10
+_ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
 _MISSING = "tool-search proxy needs {name}: pip install 'tool-search-middleware[proxy]'"
 
 
@@ -91,13 +92,22 @@ def _dialect(name: str) -> Dialect:
 
 def client_lines(settings: ProxyConfig) -> Iterator[str]:
     """Yield the line to set for each client, and the address of the inspector."""
-    address = f"http://{settings.listen.host}:{settings.listen.port}"
+    listen = settings.listen
+    # What listens on every address is reached from this machine by its own.
+    host = "127.0.0.1" if listen.host in _ANY_ADDRESS else listen.host
+    address = f"http://{f'[{host}]' if ':' in host else host}:{listen.port}"
     spoken = {dialect for each in settings.upstreams for dialect in each.spoken}
     if "anthropic" in spoken:
         yield f"Claude Code, anthropic SDK:  ANTHROPIC_BASE_URL={address}"
     if "openai_chat" in spoken or "openai_responses" in spoken:
         yield f"OpenAI SDK and most clients: OPENAI_BASE_URL={address}/v1"
     if "openai_responses" in spoken:
-        yield f'Codex, in config.toml:       base_url = "{address}/v1", wire_api = "responses"'
+        yield 'Codex, in config.toml:       model_provider = "search"'
+        yield (
+            f'                             model_providers.search = {{name = "search", '
+            f'base_url = "{address}/v1", env_key = "OPENAI_API_KEY", wire_api = "responses"}}'
+        )
+    if listen.tokens_env is not None:
+        yield f"Header of each client:       x-tool-search-token: one of ${listen.tokens_env}"
     if settings.inspector.enabled:
         yield f"Inspector, in a browser:     {address}/inspector"
