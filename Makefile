@@ -126,10 +126,11 @@ $(DOCS_READY): pyproject.toml
 	@touch $@
 
 # Draws docs/pictures from the figures of `tool-search demo --json`; a test fails if they are stale.
-# The inspector's are screenshots, for which Chromium has to be installed.
+# The chat's come from tmux; the inspector's are screenshots, for which Chromium has to be installed.
 pictures: $(READY)
 	$(BIN)/python docs/pictures/draw.py
 	$(BIN)/python docs/pictures/terminal.py
+	$(BIN)/python docs/pictures/chat.py
 	$(BIN)/python docs/pictures/inspector.py
 
 # Writes the public address and the author into the project's files, then builds sdist and wheel:

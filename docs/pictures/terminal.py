@@ -65,9 +65,12 @@ def picture(demo: Demo, events: list[UserTurn | RunnerEvent], columns: int, them
     screen.show_events(events)
     screen.show_requests()
     screen.show_result()
-    drawn = console.export_svg(
-        title="tool-search demo", theme=THEMES[theme], unique_id=f"t{columns}{theme}"
-    )
+    return svg(console, "tool-search demo", columns, theme)
+
+
+def svg(console: Console, title: str, columns: int, theme: str) -> str:
+    """Return what a console has recorded as a picture without fonts of another site."""
+    drawn = console.export_svg(title=title, theme=THEMES[theme], unique_id=f"t{columns}{theme}")
     drawn = _TEXT.sub(_with_cells, _FONT_FACES.sub("", drawn))
     lines = (line.rstrip() for line in drawn.splitlines())
     return "\n".join(line for line in lines if line) + "\n"

@@ -86,3 +86,27 @@ def test_a_terminal_of_the_demo_shows_its_result_twice(
     assert "http" not in re.sub(r"http://www\.w3\.org/\S*", "", drawn).replace(
         "https://www.textualize.io", ""
     )
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_a_terminal_of_the_chat_has_whole_words_in_lines_that_fit(
+    language: str, columns: int, theme: str
+) -> None:
+    path = PICTURES / f"chat-{language}-{columns}-{theme}.svg"
+    tree = ET.fromstring(path.read_text(encoding="utf-8"))  # noqa: S314  # our own file
+    rows: dict[float, list[tuple[float, str]]] = {}
+    for part in tree.iter(f"{SVG}text"):
+        if "textLength" in part.attrib:
+            place = rows.setdefault(float(part.attrib["y"]), [])
+            place.append((float(part.attrib["x"]), (part.text or "").replace("\xa0", " ")))
+    lines = ["".join(part for _, part in sorted(row)).rstrip() for _, row in sorted(rows.items())]
+    assert max(map(cell_len, lines)) <= columns
+    together = " ".join(lines)
+    keys = ("stand_in.note", "chat.state_found", "chat.state_deferred")
+    for sentence in (*(text(key, language) for key in keys), "convert_length", "26", "$0."):
+        words = sentence.split() if language != "zh-CN" else sentence
+        assert all(word in together for word in words)
+    # A line that goes on in the next one ends with a whole word.
+    assert not any(line.endswith("-") or line.startswith(("，", "。", ",")) for line in lines)

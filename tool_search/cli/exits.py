@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from tool_search.cli.terminal.language import spoken
+from tool_search.cli.terminal.lines import wrapped
 from tool_search.errors import CatalogError, ConfigurationError, ToolSearchError
 from tool_search.messages import Notice
 
@@ -25,6 +26,7 @@ __all__ = [
     "say",
     "say_notices",
     "side_console",
+    "tell",
 ]
 
 
@@ -76,8 +78,17 @@ def say_notices(notices: Iterable[Notice]) -> None:
 
 
 def say(message: str) -> None:
-    """Print one line on standard error."""
-    typer.echo(message, err=True)
+    """Print a message on standard error; a terminal gets whole words."""
+    typer.echo(_fitting(message, side_console()), err=True)
+
+
+def tell(message: str) -> None:
+    """Print a sentence for a person on standard output; a terminal gets whole words."""
+    typer.echo(_fitting(message, result_console()))
+
+
+def _fitting(message: str, console: Console) -> str:
+    return wrapped(message, console.width) if console.is_terminal else message
 
 
 def guarded(command: Callable[_P, None]) -> Callable[_P, None]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tool_search.cli.exits import say
+from tool_search.cli.exits import say, tell
 from tool_search.cli.options import ConfigOption, JsonOption, PrefixOption, StoreOption
 from tool_search.cli.stores import ChosenStore, choose_store
 from tool_search.cli.terminal.language import spoken, wrong_use
@@ -132,7 +132,7 @@ def forget_command(
     if as_json:
         typer.echo(json.dumps(_as_object(place, erased, export), ensure_ascii=False))
     else:
-        typer.echo(_as_line(place.name, erased, selection, export))
+        tell(_as_line(place.name, erased, selection, export))
 
 
 async def _erase(place: ChosenStore, selection: Selection, export: Export | None) -> Erased:

@@ -55,8 +55,8 @@ def test_an_answer_is_shown_once_as_markdown_whatever_its_pieces(
 ) -> None:
     pieces = [ANSWER[place : place + size] for place in range(0, len(ANSWER), size)]
     lines = shown(terminal, *(TextDelta(text=piece) for piece in pieces), done(ANSWER))
-    assert [line for line in lines if line] == [
-        "It is orange:", " • red 255", " • green 136", " [255, 136, 0]",
+    assert lines == [
+        "It is orange:", "", " • red 255", " • green 136", "", "", " [255, 136, 0]", "",
         "p: requests 3, tokens read 1,234 (from the cache 0), written 0",
     ]  # fmt: skip
 

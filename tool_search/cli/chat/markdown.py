@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
 from rich import markdown
 from rich.console import Console, ConsoleOptions, JustifyMethod, OverflowMethod, RenderResult
 from rich.containers import Lines
+from rich.segment import Segment
 from rich.text import Text
+from rich.theme import Theme
 
 from tool_search.cli.terminal.lines import breaks
 
@@ -34,6 +37,10 @@ def finished_length(text: str) -> int:
         return 0
     lines = whole.split("\n")
     return sum(len(line) + 1 for line in lines[: starts[-1]])
+
+
+# On a dark terminal and on a light one: rich's own style has a black background.
+_THEME = Theme({"markdown.code": "bold cyan"})
 
 
 class _WrappedText(Text):
@@ -104,3 +111,31 @@ class AnswerMarkdown(markdown.Markdown):
         super().__init__("", hyperlinks=False)
         self.markup = text
         self.parsed = _PARSER.parse(text)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        with console.use_theme(_THEME):
+            drawn = [*_segments(super().__rich_console__(console, options), console, options)]
+        lines = [*Segment.split_lines(drawn)]
+        # rich begins a table or a list with an empty line, also where nothing is above it.
+        while lines and _is_empty(lines[0]):
+            del lines[0]
+        while lines and _is_empty(lines[-1]):
+            del lines[-1]
+        for line in lines:
+            yield from line
+            yield Segment.line()
+
+
+def _segments(result: RenderResult, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+    for part in result:
+        if isinstance(part, Segment):
+            yield part
+        else:
+            yield from console.render(part, options)
+
+
+def _is_empty(line: Iterable[Segment]) -> bool:
+    """True if nothing of a line is seen, not even a background."""
+    return not any(
+        segment.text.strip() or (segment.style and segment.style.bgcolor) for segment in line
+    )

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tool_search.cli.exits import say
+from tool_search.cli.exits import say, tell
 from tool_search.cli.start.files import MODELS, TOOLS, bot_yaml
 from tool_search.cli.terminal.language import spoken, wrong_use
 from tool_search.config.kinds import KINDS, dialect_of
@@ -56,8 +56,8 @@ def init_command(
     _write(folder / _CONFIG, bot_yaml(kind, model.strip()))
     _write(folder / _MODULE, TOOLS)
     config = "" if folder == Path() else f" --config {folder / _CONFIG}"
-    typer.echo(spoken("init.written", config=folder / _CONFIG, tools=folder / _MODULE))
-    typer.echo(spoken("init.next", command=f"tool-search chat --stand-in{config}"))
+    tell(spoken("init.written", config=folder / _CONFIG, tools=folder / _MODULE))
+    tell(spoken("init.next", command=f"tool-search chat --stand-in{config}"))
 
 
 def _kind(given: str) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tool_search.cli.exits import say
 from tool_search.cli.terminal.language import spoken, wrong_use
 from tool_search.config.bot import BotConfig
 from tool_search.providers.profiles import profile_of
@@ -61,7 +62,7 @@ def serve_stand_in_command(
     try:
         typer.echo(f"ANTHROPIC_BASE_URL={server.anthropic_base_url}")
         typer.echo(f"OPENAI_BASE_URL={server.openai_base_url}")
-        typer.echo(spoken("stand_in.serving"), err=True)
+        say(spoken("stand_in.serving"))
         threading.Event().wait()
     finally:
         server.close()
