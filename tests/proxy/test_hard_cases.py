@@ -186,6 +186,22 @@ def test_a_conversation_of_the_provider_goes_on_after_a_failure_of_a_later_step(
         assert client.ask("y") == "done"
 
 
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_result_that_is_sent_again_after_a_failure_is_in_a_conversation_once(
+    server: Server, *, stream: bool
+) -> None:
+    again = [ModelReply(calls=search("convert length")), ModelReply(text="done")]
+    play(server, ModelReply(calls=search("count words")), ModelReply(calls=(count(),)), *again)
+    server.faults.add(Fault(status=503, skip=3))
+    with serve(proxy(server)) as address:
+        client = ResponsesClient(address, stream=stream, in_conversation=True)
+        with pytest.raises((openai.APIError, RuntimeError)):
+            client.ask("x")
+
+        # The history is the result, which the conversation has, and the message.
+        assert client.ask("y") == "done"
+
+
 @KINDS
 def test_a_break_in_a_later_step_is_the_dialects_own_error(
     server: Server, kind: type[Client]

@@ -39,6 +39,8 @@ class Exchange:
             client knows.
         found: The names that were found before, if the history is at the provider.
         steps: The provider's ids of all its replies, if the client knows them as one.
+        sent: The ids of calls whose results a conversation of the provider has, although the
+            client got no reply to them: it sends them again.
         answers: Calls that the client sees in another form, by id: name, arguments and
             namespace; None for hidden ones.
     """
@@ -50,6 +52,7 @@ class Exchange:
     reply_id: str | None = None
     found: Sequence[str] = ()
     steps: Sequence[str] = ()
+    sent: Sequence[str] = ()
     answers: Mapping[str, Sequence[str | None] | None] = field(default_factory=dict)
 
     def to_json(self) -> JSON:
@@ -124,6 +127,11 @@ async def restore(
     }
     before = await _before(body, owner, exchanges)
     items, starts = _with_hidden(dialect, visible, [index for index, _ in counted], known)
+    if before.sent:
+        kept = set(before.sent)
+        items = [
+            item for item in items if not kept.intersection(i for i, _ in dialect.answered(item))
+        ]
     if before.later:
         items = dialect.with_later(items, before.later)
     return History(

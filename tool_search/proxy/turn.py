@@ -272,7 +272,13 @@ class Turn:
         client's next one has to answer them.
         """
         if self._conversation is not None:
-            open_calls = Exchange(later=self._unsent, results=self._results, found=self.view.found)
+            items = self.dialect.items(self.body)
+            open_calls = Exchange(
+                later=self._unsent,
+                results=self._results,
+                found=self.view.found,
+                sent=[each for item in items for each, _ in self.dialect.answered(item)],
+            )
             kept = kept_reply(self._conversation)
             await keep_exchange(exchanges, self.owner, [kept], open_calls)
 
