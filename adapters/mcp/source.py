@@ -39,7 +39,7 @@ from tool_search.sources.base import (
     SourceChange,
     Unsubscribe,
 )
-from tool_search.sources.results import result_from_answer
+from tool_search.sources.results import is_long_answer, result_from_answer
 from tool_search.values.clean_text import clean_line
 from tool_search.values.redaction import log_failure
 
@@ -48,7 +48,6 @@ __all__ = ["MCPSource"]
 _START_S = 10.0
 _FEW_TOOLS = 200
 _MAX_PROGRESS_CHARS = 500
-_FEW_ITEMS, _SHORT_CHARS = 20, 50_000
 _log = logging.getLogger(__name__)
 
 
@@ -353,18 +352,9 @@ class _MCPExecutor:
             )
         if "inputRequests" in answer:
             return failure_result("failed", "call.needs_input", language, name=name)
-        if _is_long(answer):
+        if is_long_answer(answer):
             return await asyncio.to_thread(result_from_answer, answer, language=language)
         return result_from_answer(answer, language=language)
-
-
-def _is_long(answer: Mapping[str, Any]) -> bool:
-    """Return True if reading an answer may take milliseconds."""
-    items = answer.get("content")
-    if answer.get("structuredContent") is not None or not isinstance(items, list):
-        return True
-    sizes = (len(str(item.get("text", ""))) for item in items if isinstance(item, Mapping))
-    return len(items) > _FEW_ITEMS or sum(sizes) > _SHORT_CHARS
 
 
 def _progress(done: float, total: float | None, message: str | None) -> str:

@@ -30,6 +30,7 @@ from tool_search.gateway.middleware import CallLogging, SecurityMiddleware
 from tool_search.gateway.offer import Offer
 from tool_search.i18n import Language, text
 from tool_search.messages import ImagePart, ToolCall
+from tool_search.sources.results import is_long_answer
 from tool_search.values.json import compact_json
 from tool_search.values.redaction import redacted_text
 
@@ -196,8 +197,11 @@ class GatewayCalls:
             began = time.perf_counter()
             (finished,) = await self._runner.results([call], context)
             seconds = time.perf_counter() - began
-        # Off the event loop, which the JSON of megabytes would hold.
-        answer = await asyncio.to_thread(_answer, open_call, finished, language)
+        if open_call.answer is not None and is_long_answer(open_call.answer):
+            # Off the event loop, which the JSON of megabytes would hold.
+            answer = await asyncio.to_thread(_answer, open_call, finished, language)
+        else:
+            answer = _answer(open_call, finished, language)
         self._record(name, number, seconds, answer)
         return answer
 

@@ -52,6 +52,16 @@ class ExposureSettings:
     always_loaded: Sequence[str] = ()
     fill: bool = True
 
+    def __post_init__(self) -> None:
+        """Log the strategies that are unknown, once for each gateway."""
+        unknown = [name for name in self.order if name not in _STRATEGIES]
+        if unknown:
+            _log.warning(
+                "toolSelectionOrder: %s unknown and passed over; there are %s",
+                ", ".join(map(repr, unknown)),
+                ", ".join(_STRATEGIES),
+            )
+
     @property
     def hits(self) -> int:
         """The most hits of a search."""
@@ -218,12 +228,5 @@ class ExposedTools:
 
 def _known_order(order: Collection[str]) -> tuple[_Strategy, ...]:
     """Return the known strategies; the file's order without any."""
-    unknown = [name for name in order if name not in _STRATEGIES]
-    if unknown:
-        _log.warning(
-            "toolSelectionOrder: %s unknown and passed over; there are %s",
-            ", ".join(map(repr, unknown)),
-            ", ".join(_STRATEGIES),
-        )
     known = tuple(name for name in _STRATEGIES if name in order)
     return tuple(sorted(known, key=list(order).index)) or ("server_priority",)

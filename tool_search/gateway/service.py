@@ -124,7 +124,8 @@ class GatewayService:
         self._settings = config.tool_search
         self._source = source
         self.language = language_of_gateway(config)
-        self.clients = GatewayClients(config.tool_search.shown)
+        self._shown = config.tool_search.shown
+        self.clients = GatewayClients(self._shown)
         self.calls = GatewayCalls(source, config)
         self._builder = OfferBuilder(
             config,
@@ -245,9 +246,9 @@ class GatewayService:
             RefusedRequestError: There is no such tool, or `query` or `name` is missing.
         """
         tool = self.offer.names.find(name)
-        if tool is None and name == SEARCH_TOOL and self._settings.shown.searches:
+        if tool is None and name == SEARCH_TOOL and self._shown.searches:
             return await self._answer_search(client, _text_in(arguments, "query"))
-        if tool is None and name == CALL_TOOL and self._settings.shown.searches:
+        if tool is None and name == CALL_TOOL and self._shown.searches:
             name, arguments = _text_in(arguments, "name"), _inner_arguments(arguments)
             tool = self.offer.names.find(name)
         if tool is None:
@@ -317,9 +318,7 @@ class GatewayService:
         began = time.perf_counter()
         result = SearchResult(query=asked)
         if asked.strip():
-            result = await self._search.arank(
-                asked, limit=self._settings.shown.hits, user=client.user
-            )
+            result = await self._search.arank(asked, limit=self._shown.hits, user=client.user)
         seconds = time.perf_counter() - began
         if self._settings.debug:
             await self._record(result, seconds)
@@ -439,7 +438,7 @@ class GatewayService:
     def _build(self, tools: tuple[Tool, ...]) -> Offer:
         offer = self._builder.build(tools)
         self._search.replace_tools(offer.catalog)
-        if self._settings.shown.searches:
+        if self._shown.searches:
             self._search.rank("tools", limit=1)  # builds the index
         return offer
 

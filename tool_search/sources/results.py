@@ -15,7 +15,7 @@ from tool_search.i18n import Language, text
 from tool_search.messages import ContentPart, ImagePart, TextPart
 from tool_search.values.clean_text import clean_line, clean_text
 
-__all__ = ["result_from_answer"]
+__all__ = ["is_long_answer", "result_from_answer"]
 
 _MAX_TEXT_CHARS = 1_000_000
 _MAX_ITEMS = 1_000
@@ -23,6 +23,7 @@ _MAX_IMAGES = 20
 # Anthropic refuses pictures over 5 MB, OpenAI over 20 MB.
 _MAX_IMAGE_BYTES = 5_000_000
 _MAX_LABEL_CHARS = 500
+_FEW_ITEMS, _SHORT_CHARS = 20, 50_000
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 _Item = Mapping[str, Any]
@@ -48,6 +49,25 @@ def result_from_answer(answer: Mapping[str, Any], *, language: Language) -> Exec
         shown = result.content or text("call.empty_result", language)
         return ExecutionResult(content=shown, is_error=True, parts=result.parts, failure="failed")
     return result
+
+
+def is_long_answer(answer: Mapping[str, Any]) -> bool:
+    """True if reading an answer may take milliseconds."""
+    items = answer.get("content")
+    structured = answer.get("structuredContent")
+    if not isinstance(items, list) or len(items) > _FEW_ITEMS:
+        return True
+    if isinstance(structured, Mapping | list) and structured:
+        # Its size is not known before it is written; `{"result": 3}` is the usual one.
+        values = structured.values() if isinstance(structured, Mapping) else structured
+        if len(structured) > _FEW_ITEMS or any(isinstance(v, Mapping | list) for v in values):
+            return True
+        if sum(len(v) for v in values if isinstance(v, str)) > _SHORT_CHARS:
+            return True
+    found = [item for item in items if isinstance(item, Mapping)]
+    texts = (item.get(key) for item in found for key in ("text", "data"))
+    size = sum(len(one) for one in texts if isinstance(one, str))
+    return size > _SHORT_CHARS or any("resource" in item for item in found)
 
 
 def _parts(items: list[object], language: Language) -> Iterator[ContentPart]:
