@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from contextvars import Token
 
 from opentelemetry import context as context_api
@@ -37,13 +36,24 @@ def call_error(result: ExecutionResult) -> str:
     return type(result.error).__name__ if result.error else result.failure or "failed"
 
 
-@contextmanager
-def _current(inside: Context) -> Iterator[None]:
-    token = context_api.attach(inside)
-    try:
-        yield
-    finally:
-        context_api.detach(token)
+class _Current:
+    """The state in which a span is the current one, entered for each step of its work."""
+
+    __slots__ = ("_inside", "_token")
+
+    def __init__(self, span: Span) -> None:
+        # Without an SDK there is no span to be inside of.
+        is_span = span.get_span_context().is_valid
+        self._inside = set_span_in_context(span) if is_span else None
+        self._token: Token[Context] | None = None
+
+    def __enter__(self) -> None:
+        if self._inside is not None:
+            self._token = context_api.attach(self._inside)
+
+    def __exit__(self, *_: object) -> None:
+        if self._token is not None:
+            context_api.detach(self._token)
 
 
 class OpenTurn:
@@ -51,13 +61,13 @@ class OpenTurn:
 
     def __init__(self, span: Span, *, record_content: bool, ended: Callable[[], None]) -> None:
         self._span = span
-        self._inside = set_span_in_context(span)
+        self._current = _Current(span)
         self._record_content = record_content
         self._ended = ended
 
-    def current(self) -> AbstractContextManager[None]:
+    def current(self) -> _Current:
         """Make the span the current one for one step."""
-        return _current(self._inside)
+        return self._current
 
     def end(self, done: Done | None, error: BaseException | None) -> None:
         """End the span with the turn's last event, or the exception in its place."""
@@ -97,12 +107,12 @@ class OpenRequest:
 
     def __init__(self, span: Span, *, record_content: bool) -> None:
         self._span = span
-        self._inside = set_span_in_context(span)
+        self._current = _Current(span)
         self._record_content = record_content
 
-    def current(self) -> AbstractContextManager[None]:
+    def current(self) -> _Current:
         """Make the span the current one for one step."""
-        return _current(self._inside)
+        return self._current
 
     def end(self, finished: RequestFinished, reply: Message | None) -> None:
         """End the span with the reply, or with the failure in its place."""

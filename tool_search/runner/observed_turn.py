@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from tool_search.catalog.catalog import ToolCatalog
@@ -104,53 +104,59 @@ class ObservedTurn:
         """Yield the turn's events, after its observers got them."""
         span = self._telemetry.turn(self._conversation, self._message) if self._telemetry else None
         try:
-            async with aclosing(self._in_span(turn, span)) as events:
-                async for event in events:
-                    self.notify(event)
-                    await self._observers.catch_up()
+            try:
+                while (event := await self._step(turn, span)) is not None:
+                    if self._observers:
+                        self.notify(event)
+                        await self._observers.catch_up()
                     if span is not None and isinstance(event, Done):
                         # A consumer may stop at the last event, and never come back.
                         span.end(event, None)
                         span = None
                     yield event
+            finally:
+                with self._named(), nullcontext() if span is None else span.current():
+                    await turn.aclose()
         except BaseException as error:
             if span is not None:
                 span.end(None, error)
             raise
 
-    async def _in_span(
+    async def _step(
         self, turn: AsyncGenerator[RunnerEvent, None], span: TurnSpan | None
-    ) -> AsyncGenerator[RunnerEvent, None]:
-        """Yield events; each step of the turn runs in its span and under its key."""
-        try:
-            while True:
-                with self._step(span):
-                    event = await anext(turn, None)
-                if event is None:
-                    return
-                yield event
-        finally:
-            with self._step(span):
-                await turn.aclose()
-
-    @contextmanager
-    def _step(self, span: TurnSpan | None) -> Iterator[None]:
+    ) -> RunnerEvent | None:
+        """Return the next event, or None at the end; the turn goes on in its span."""
+        # A reply has hundreds of events: without a span, a step costs a microsecond.
         token = current_conversation.set(self._conversation)
         try:
-            with nullcontext() if span is None else span.current():
-                yield
+            if span is None:
+                return await anext(turn)
+            with span.current():
+                return await anext(turn)
+        except StopAsyncIteration:
+            return None
         finally:
             current_conversation.reset(token)
 
-    async def reply(
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        token = current_conversation.set(self._conversation)
+        try:
+            yield
+        finally:
+            current_conversation.reset(token)
+
+    def reply(
+        self, sent: SentRequest, events: AsyncIterator[ReplyEvent]
+    ) -> AsyncIterator[ReplyEvent]:
+        """Return the events of a reply; if anything observes it, with its trace and its log."""
+        if self._observers or self._telemetry or _requests.isEnabledFor(logging.INFO):
+            return self._reply(sent, events)
+        return events
+
+    async def _reply(
         self, sent: SentRequest, events: AsyncIterator[ReplyEvent]
     ) -> AsyncGenerator[ReplyEvent, None]:
-        """Yield the events of a reply; its request is traced, measured and logged."""
-        if not (self._observers or self._telemetry or _requests.isEnabledFor(logging.INFO)):
-            async with closing(events):
-                async for event in events:
-                    yield event
-            return
         started = await _started(sent)
         self.notify(started)
         seen = _Reply(started)
@@ -160,8 +166,8 @@ class ObservedTurn:
             else None
         )
         try:
-            async with closing(events), aclosing(_in_span(events, span)) as steps:
-                async for event in steps:
+            async with closing(events):
+                while (event := await _next(events, span)) is not None:
                     seen.take(event)
                     yield event
         except BaseException as error:
@@ -178,17 +184,15 @@ class ObservedTurn:
         self.notify(finished)
 
 
-async def _in_span(
-    events: AsyncIterator[ReplyEvent], span: RequestSpan | None
-) -> AsyncGenerator[ReplyEvent, None]:
-    """Yield events; each step to the next one runs in the request's span."""
-    while True:
-        with nullcontext() if span is None else span.current():
-            try:
-                event = await anext(events)
-            except StopAsyncIteration:
-                return
-        yield event
+async def _next(events: AsyncIterator[ReplyEvent], span: RequestSpan | None) -> ReplyEvent | None:
+    """Return the next event, or None at the end; it is waited for in the request's span."""
+    try:
+        if span is None:
+            return await anext(events)
+        with span.current():
+            return await anext(events)
+    except StopAsyncIteration:
+        return None
 
 
 class _Reply:

@@ -324,7 +324,7 @@ class ToolSearchRunner:
         await self._calls.forget(conversation)
         await self._keeper.forget(conversation, known.kept if known else None)
 
-    async def run(
+    def run(
         self,
         message: str | Sequence[ContentPart],
         *,
@@ -354,9 +354,7 @@ class ToolSearchRunner:
         keys = TurnCalls(conversation, idempotency_key)
         observed = self._observation.turn(conversation, user_message(message))
         question = Question(message, conversation, user, roles, keys, watch, observed)
-        async with aclosing(observed.follow(self._turn_in_time(question))) as events:
-            async for event in events:
-                yield event
+        return observed.follow(self._turn_in_time(question))
 
     async def _turn_in_time(self, question: Question) -> AsyncGenerator[RunnerEvent, None]:
         """Yield a turn's events, until it ends or its time is over."""

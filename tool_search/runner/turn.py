@@ -28,6 +28,7 @@ from tool_search.events import (
 )
 from tool_search.execution import CallRunner, FinishedCall, ToolContext, TurnCalls
 from tool_search.execution.background import Background
+from tool_search.execution.tasks import closing
 from tool_search.i18n import text
 from tool_search.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
@@ -465,7 +466,7 @@ class Turn:
             catalog=self.session.catalog,
             is_prefix_kept=self.prefixes.is_kept,
         )
-        async with aclosing(self.observed.reply(sent, provider.stream(plan))) as events:
+        async with closing(self.observed.reply(sent, provider.stream(plan))) as events:
             async for event in events:
                 if isinstance(event, ReplyDelta):
                     streamed.append(event.text)
