@@ -129,6 +129,7 @@ NoticeCode = Literal[
     "reasoning_refused",
     "request_repeated",
     "second_chance_failed",
+    "server_failed",
     "store_unavailable",
     "record_unreadable",
     "conversation_erased",

@@ -196,6 +196,8 @@ class ServerConnection:
             session = await self.session()
             try:
                 return await self._watched.add(session, uri, callback)
+            except ValueError as exc:
+                raise SourceError(str(exc), server=self.name) from exc
             except RefusedError as exc:
                 raise SourceError(str(exc), server=self.name, code=exc.code, data=exc.data) from exc
             except NotSentError as exc:

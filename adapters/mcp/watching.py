@@ -101,7 +101,7 @@ class WatchedResources:
                     await self._open_stream(session)
                 for uri in () if session.listens else uris:
                     await session.request("resources/subscribe", {"uri": uri})
-            except (RefusedError, NotSentError) as exc:
+            except (RefusedError, NotSentError, ValueError) as exc:
                 _log.warning(
                     "mcp_resource: server %r does not report changes of resources any more: %s",
                     self._server,
@@ -160,7 +160,7 @@ class WatchedResources:
             session = self._session
             if session is None or uri in self._callbacks:
                 return
-            with suppress(RefusedError, NotSentError):
+            with suppress(RefusedError, NotSentError, ValueError):
                 if session.listens:
                     await self._open_stream(session)
                 else:

@@ -66,6 +66,9 @@ async def _check_sdk_server(entry: dict[str, Any]) -> None:
         failed = await call(source, "fail", reason="no paper")
         assert failed.is_error
         assert failed.failure == "failed"
+        asked = await call(source, "ask")
+        assert asked.is_error
+        assert "ask" in asked.content
         shown = await call(source, "picture")
         assert any(isinstance(part, ImagePart) for part in shown.parts)
         await call(source, "grow", name="grown")

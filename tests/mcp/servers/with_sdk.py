@@ -15,6 +15,8 @@ except ImportError:
     from mcp.server.fastmcp import Context, Image
     from mcp.server.fastmcp import FastMCP as MCPServer
 
+from pydantic import BaseModel
+
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -37,6 +39,17 @@ def process_id() -> str:
 def fail(reason: str) -> str:
     """Fail for a reason."""
     raise ValueError(reason)
+
+
+class Answer(BaseModel):
+    name: str
+
+
+@server.tool()
+async def ask(ctx: Context) -> str:
+    """Ask a person in the middle of a call, as the handshake versions do."""
+    answer = await ctx.elicit("Your name?", Answer)
+    return str(answer)
 
 
 @server.tool()
