@@ -64,9 +64,12 @@ def test_process_without_its_extra_says_how_to_install_it(missing: str) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no signals of this kind on Windows")
-def test_process_ends_quietly_where_its_reader_is_gone(write: File, catalog: Path) -> None:
-    queries = write("q.jsonl", '{"query": "mail"}\n' * 5000)
-    options = ("search", "--catalog", catalog, "--queries", queries, "--json")
+@pytest.mark.parametrize("form", [("--json",), ()], ids=["json", "table"])
+def test_process_ends_quietly_where_its_reader_is_gone(
+    write: File, catalog: Path, form: tuple[str, ...]
+) -> None:
+    queries = write("q.jsonl", '{"query": "mail"}\n' * (5_000 if form else 1_000))
+    options = ("search", "--catalog", catalog, "--queries", queries, *form)
     with subprocess.Popen(
         [*COMMAND, *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as started:

@@ -34,18 +34,29 @@ __all__ = [
 _PIPE_WIDTH = 160
 
 
+class _Console(Console):
+    """A console that leaves the end of the process to `guarded`."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the error again: rich would end the process with status 1."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 def result_console() -> Console:
     """Return standard output; if it is not a terminal, wide enough for whole names."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
+    return _wide_enough(stderr=False)
 
 
 def side_console() -> Console:
     """Return standard error, for everything except results; a pipe is as wide there."""
-    console = Console(stderr=True, highlight=False)
+    return _wide_enough(stderr=True)
+
+
+def _wide_enough(*, stderr: bool) -> Console:
+    console = _Console(stderr=stderr, highlight=False)
     if console.is_terminal:
         return console
-    return Console(stderr=True, highlight=False, width=_PIPE_WIDTH)
+    return _Console(stderr=stderr, highlight=False, width=_PIPE_WIDTH)
 
 
 FAILED = 1

@@ -70,43 +70,47 @@ def _encode(value: object) -> str:
     return encodable(json.dumps(value, ensure_ascii=False))
 
 
+_LearnedOption = Annotated[
+    bool, typer.Option("--learned", help="Erase everything that searches have taught.")
+]
+_ToolOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Erase what searches taught about this tool; repeatable."),
+]
+_ConversationOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY",
+        help="Erase the conversation of this key, its grants and what it taught; repeatable.",
+    ),
+]
+_UserOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME", help="Erase the grants of this user and what they taught; repeatable."
+    ),
+]
+_AllOption = Annotated[
+    bool,
+    typer.Option("--all", help="Erase everything that was learned, all grants and conversations."),
+]
+_ExportOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write a copy to this new JSON file before erasing."),
+]
+
+
 def forget_command(
     *,
     config: ConfigOption = None,
     store: StoreOption = None,
     prefix: PrefixOption = None,
-    learned: Annotated[
-        bool, typer.Option("--learned", help="Erase everything that searches have taught.")
-    ] = False,
-    tool: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Erase what searches taught about this tool; repeatable."
-        ),
-    ] = None,
-    conversation: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY",
-            help="Erase the conversation of this key, its grants and what it taught; repeatable.",
-        ),
-    ] = None,
-    user: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Erase the grants of this user and what they taught; repeatable."
-        ),
-    ] = None,
-    everything: Annotated[
-        bool,
-        typer.Option(
-            "--all", help="Erase everything that was learned, all grants and conversations."
-        ),
-    ] = False,
-    export: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a copy to this new JSON file before erasing."),
-    ] = None,
+    learned: _LearnedOption = False,
+    tool: _ToolOption = None,
+    conversation: _ConversationOption = None,
+    user: _UserOption = None,
+    everything: _AllOption = False,
+    export: _ExportOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Erase what was learned, conversations or grants, and print the counts.

@@ -209,45 +209,56 @@ def _listed(
 _MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)
 
 
+_ProviderOption = Annotated[
+    str | None,
+    typer.Option(
+        help=f"The provider: {', '.join(KINDS)}, `kind:model`, or an `id` of --config. With "
+        "--mcp it may be left out: the servers and their tools are shown."
+    ),
+]
+_ModelOption = Annotated[str | None, typer.Option(help="The model; a current one if left out.")]
+_BaseUrlOption = Annotated[str | None, typer.Option(help="The base URL of another endpoint.")]
+_ConfigOption = Annotated[
+    Path | None, typer.Option(help="The bot's YAML file, for its `profiles` and settings.")
+]
+_ModeOption = Annotated[
+    str | None,
+    typer.Option(help=f"The mode: {', '.join(_MODES)}; the configuration's if left out."),
+]
+_DiscoveredOption = Annotated[
+    str, typer.Option(help="The names of discovered tools, separated by commas.")
+]
+_SummaryOption = Annotated[
+    bool, typer.Option("--summary", help="Print figures instead of the tools.")
+]
+_CacheOption = Annotated[
+    bool,
+    typer.Option(
+        "--cache", help="Print the possible ends of the prompt cache instead of the tools."
+    ),
+]
+_SchemasOption = Annotated[
+    bool,
+    typer.Option(
+        "--schemas",
+        help="Print the changes of schemas and the tools set aside, instead of the tools.",
+    ),
+]
+
+
 def inspect_command(
     *,
     catalog: CatalogOrNoneOption = None,
     mcp: McpOption = None,
-    provider: Annotated[
-        str | None,
-        typer.Option(
-            help=f"The provider: {', '.join(KINDS)}, `kind:model`, or an `id` of --config. With "
-            "--mcp it may be left out: the servers and their tools are shown."
-        ),
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="The model; a current one if left out.")] = None,
-    base_url: Annotated[str | None, typer.Option(help="The base URL of another endpoint.")] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="The bot's YAML file, for its `profiles` and settings.")
-    ] = None,
-    mode: Annotated[
-        str | None,
-        typer.Option(help=f"The mode: {', '.join(_MODES)}; the configuration's if left out."),
-    ] = None,
-    discovered: Annotated[
-        str, typer.Option(help="The names of discovered tools, separated by commas.")
-    ] = "",
-    summary: Annotated[
-        bool, typer.Option("--summary", help="Print figures instead of the tools.")
-    ] = False,
-    cache: Annotated[
-        bool,
-        typer.Option(
-            "--cache", help="Print the possible ends of the prompt cache instead of the tools."
-        ),
-    ] = False,
-    schemas: Annotated[
-        bool,
-        typer.Option(
-            "--schemas",
-            help="Print the changes of schemas and the tools set aside, instead of the tools.",
-        ),
-    ] = False,
+    provider: _ProviderOption = None,
+    model: _ModelOption = None,
+    base_url: _BaseUrlOption = None,
+    config: _ConfigOption = None,
+    mode: _ModeOption = None,
+    discovered: _DiscoveredOption = "",
+    summary: _SummaryOption = False,
+    cache: _CacheOption = False,
+    schemas: _SchemasOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the exact tool list that a provider would get, as JSON.
@@ -261,12 +272,9 @@ def inspect_command(
     kind, profile = _provider(provider, _model(model), base_url, bot)
     wanted = bot.tool_search.tool_schema_mode if mode is None else _mode(mode)
     tools = read_tools(catalog, mcp)
-    request = planned_request(
-        tools,
-        profile,
-        config=bot.tool_search.model_copy(update={"tool_schema_mode": wanted}),
-        discovered=_discovered_tools(discovered, tools),
-    )
+    config_of_mode = bot.tool_search.model_copy(update={"tool_schema_mode": wanted})
+    found = _discovered_tools(discovered, tools)
+    request = planned_request(tools, profile, config=config_of_mode, discovered=found)
     _explain(request, asked=wanted)
     if not schemas:
         _note_changes(tools, profile)
@@ -285,9 +293,13 @@ def inspect_command(
     elif sys.stdout.isatty() and not as_json:
         _print_tools(head, request.plan, figures_of(request.plan, wire, tools))
     else:
-        opened = json.dumps(head, ensure_ascii=False)[:-1]
-        # The bytes of a request, not another rendering of the same list.
-        typer.echo(f'{opened}, "tools": {wire.decode("utf-8")}}}')
+        _print_bytes(head, wire)
+
+
+def _print_bytes(head: Mapping[str, str], wire: bytes) -> None:
+    """Print the tool list byte for byte as a request has it, in one JSON object."""
+    opened = json.dumps(head, ensure_ascii=False)[:-1]
+    typer.echo(f'{opened}, "tools": {wire.decode("utf-8")}}}')
 
 
 def _print_tools(head: Mapping[str, str], plan: RequestPlan, figures: ToolListFigures) -> None:

@@ -94,37 +94,41 @@ def _word_line(word: TermScore) -> str:
     return f"- {word.word}{instead} {word.share:.2f}: {fields}"
 
 
+_QueryOption = Annotated[
+    str | None, typer.Option(help="The query: a text that says what the tool should do.")
+]
+_QueriesOption = Annotated[
+    Path | None, typer.Option(help='The file of queries: {"query": ...} a line.')
+]
+_LimitOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help=f"The maximum number of tools; {_LIMIT} if left out, or {DEFAULT_LIMIT} with the "
+        "preset oh-my-pi.",
+        show_default=False,
+    ),
+]
+_ExplainOption = Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")]
+_StoreOption = Annotated[
+    Path | None,
+    typer.Option(help="The store of a bot, whose learned words count in the ranking."),
+]
+_JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for each query.")]
+
+
 def search_command(
     *,
     catalog: CatalogOrNoneOption = None,
     mcp: McpOption = None,
-    query: Annotated[
-        str | None, typer.Option(help="The query: a text that says what the tool should do.")
-    ] = None,
-    queries: Annotated[
-        Path | None, typer.Option(help='The file of queries: {"query": ...} a line.')
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help=f"The maximum number of tools; {_LIMIT} if left out, or {DEFAULT_LIMIT} with the "
-            "preset oh-my-pi.",
-            show_default=False,
-        ),
-    ] = None,
+    query: _QueryOption = None,
+    queries: _QueriesOption = None,
+    limit: _LimitOption = None,
     engine: EngineOption = None,
     preset: PresetOption = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show the parts of each score.")
-    ] = False,
-    store: Annotated[
-        Path | None,
-        typer.Option(help="The store of a bot, whose learned words count in the ranking."),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object for each query.")
-    ] = False,
+    explain: _ExplainOption = False,
+    store: _StoreOption = None,
+    as_json: _JsonOption = False,
 ) -> None:
     """Rank the tools of a catalog or of MCP servers for a query."""
     asked = _read_texts(query, queries)

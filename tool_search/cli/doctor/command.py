@@ -42,40 +42,49 @@ _STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _NAME = re.compile(r'"name"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
+_ConfigOption = Annotated[Path | None, typer.Option("--config", help="The bot's YAML file.")]
+_CatalogOption = Annotated[
+    Path | None,
+    typer.Option("--catalog", help="A file of tools, to examine without a bot."),
+]
+_LiveOption = Annotated[
+    bool,
+    typer.Option(
+        "--live",
+        help="Ask each provider and each server once: a request of the bot's tools, which "
+        "costs as much as any.",
+    ),
+]
+_FixOption = Annotated[
+    bool,
+    typer.Option("--fix", help="Correct in the file what is mechanical, then examine it."),
+]
+_QueryOption = Annotated[
+    str | None, typer.Option("--query", help="Explain one search of the bot's tools.")
+]
+_QueriesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--queries",
+        help='Queries with known answers, {"query": ..., "relevant": [names]} a line: name '
+        "the tools that they miss.",
+    ),
+]
+_WorstOption = Annotated[
+    int,
+    typer.Option("--worst", min=1, max=1_000, help="How many worst descriptions to name."),
+]
+
+
 def doctor_command(
     *,
-    config: Annotated[Path | None, typer.Option("--config", help="The bot's YAML file.")] = None,
-    catalog: Annotated[
-        Path | None,
-        typer.Option("--catalog", help="A file of tools, to examine without a bot."),
-    ] = None,
-    live: Annotated[
-        bool,
-        typer.Option(
-            "--live",
-            help="Ask each provider and each server once: a request of the bot's tools, which "
-            "costs as much as any.",
-        ),
-    ] = False,
-    fix: Annotated[
-        bool,
-        typer.Option("--fix", help="Correct in the file what is mechanical, then examine it."),
-    ] = False,
-    query: Annotated[
-        str | None, typer.Option("--query", help="Explain one search of the bot's tools.")
-    ] = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option(
-            "--queries",
-            help='Queries with known answers, {"query": ..., "relevant": [names]} a line: name '
-            "the tools that they miss.",
-        ),
-    ] = None,
-    worst: Annotated[
-        int,
-        typer.Option("--worst", min=1, max=1_000, help="How many worst descriptions to name."),
-    ] = 10,
+    config: _ConfigOption = None,
+    catalog: _CatalogOption = None,
+    live: _LiveOption = False,
+    fix: _FixOption = False,
+    query: _QueryOption = None,
+    queries: _QueriesOption = None,
+    worst: _WorstOption = 10,
     as_json: JsonOption = False,
 ) -> None:
     """Say what would stop a bot, make it worse, or cost too much, and what to do.

@@ -35,32 +35,40 @@ _DAY_S = 86_400.0
 _MAX_ROWS = 20
 
 
+_ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", help="The bot's YAML file: its tools, store and provider."),
+]
+_CatalogOption = Annotated[
+    Path | None,
+    typer.Option("--catalog", help="The file of tools, if the bot has other tools too."),
+]
+_DaysOption = Annotated[
+    float, typer.Option("--days", min=0.01, help="Conversations used in the last days.")
+]
+_PriceOption = Annotated[
+    float,
+    typer.Option("--price", min=0.0, help="Dollars for a million input tokens."),
+]
+_CachedPriceOption = Annotated[
+    float | None,
+    typer.Option("--cached-price", min=0.0, help="The same from a cache; a tenth if left out."),
+]
+_PlotOption = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot to this SVG file.")
+]
+
+
 def replay_command(
     *,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", help="The bot's YAML file: its tools, store and provider."),
-    ] = None,
+    config: _ConfigOption = None,
     store: StoreOption = None,
     prefix: PrefixOption = None,
-    catalog: Annotated[
-        Path | None,
-        typer.Option("--catalog", help="The file of tools, if the bot has other tools too."),
-    ] = None,
-    days: Annotated[
-        float, typer.Option("--days", min=0.01, help="Conversations used in the last days.")
-    ] = 7.0,
-    price: Annotated[
-        float,
-        typer.Option("--price", min=0.0, help="Dollars for a million input tokens."),
-    ] = 3.0,
-    cached_price: Annotated[
-        float | None,
-        typer.Option("--cached-price", min=0.0, help="The same from a cache; a tenth if left out."),
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot to this SVG file.")
-    ] = None,
+    catalog: _CatalogOption = None,
+    days: _DaysOption = 7.0,
+    price: _PriceOption = 3.0,
+    cached_price: _CachedPriceOption = None,
+    plot: _PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what tool search would have found, sent and saved in kept conversations.
