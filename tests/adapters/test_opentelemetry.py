@@ -8,7 +8,14 @@ import pytest
 
 from tests.execution.calling import CONTEXT, calls, runner, tool
 from tests.runner.test_observing import turn
-from tool_search import CallOptions, Done
+from tool_search import (
+    CallOptions,
+    Done,
+    Message,
+    ToolSearchConfig,
+    ToolSearchSession,
+    profile_for,
+)
 
 pytest.importorskip("opentelemetry.sdk", reason="needs opentelemetry-sdk")
 
@@ -149,3 +156,20 @@ async def test_a_turn_is_measured_by_the_conventions() -> None:
     assert found["tool_search.turn.time_to_first_text"][0].count == 1
     assert found["tool_search.cache.read"][0].value == done.usage.cache_read_tokens
     assert found["tool_search.tools.discovered"][0].value >= 1
+
+
+async def test_a_search_in_a_loop_of_ones_own_is_a_span_too() -> None:
+    collector = Collector()
+    made = [tool(_works, "send_mail", description="Send an e-mail.", kind="mcp", server="mail")]
+    run = runner(*made, options=collector.options)
+    config = ToolSearchConfig(tool_schema_mode="tool_search")
+    session = ToolSearchSession(run.catalog, config=config)
+    session.begin_turn("Mail it.", profile=profile_for("openai_chat", "gpt-5.4"))
+    (wanted,) = calls(("tool_search", {"query": "send e-mail"}))
+    session.accept(Message(role="assistant", tool_calls=(wanted,)))
+    await session.run(wanted, runner=run)
+    attributes = dict(collector.finished["execute_tool tool_search"].attributes or {})
+    assert attributes["tool_search.search.tools"] == ("send_mail",)
+    assert attributes["gen_ai.tool.call.id"] == "c0"
+    ((searched, count),) = collector.durations
+    assert (searched["gen_ai.tool.name"], count) == ("tool_search", 1)
