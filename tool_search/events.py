@@ -237,7 +237,7 @@ class RequestStarted(RunnerEvent):
         tool_tokens: The tokens of the definitions that the model is shown.
         saved_tokens: The tokens of all definitions of the catalog, without `tool_tokens`.
         is_prefix_kept: True if the last request to this provider is a prefix of this one;
-            None: there is no such request.
+            None: it is the first one.
     """
 
     provider: str
@@ -286,7 +286,7 @@ class SearchFinished(RunnerEvent):
         call: The call that searched.
         query: The query; several are joined by " | ".
         found: The names of the tools that were found, best first, callable ones last.
-        best_score: The score of the best match, from 0 to 1; None: there is no match.
+        best_score: The score of the best match, from 0 to 1; None: nothing was found.
         total_found: The number of tools that fit, before any cut.
         total_tools: The number of tools that were searched.
         is_error: True if nothing could be searched.

@@ -42,7 +42,7 @@ class _Current:
     __slots__ = ("_inside", "_token")
 
     def __init__(self, span: Span) -> None:
-        # Without an SDK there is no span to be inside of.
+        # Without an SDK, nothing can be inside the span.
         is_span = span.get_span_context().is_valid
         self._inside = set_span_in_context(span) if is_span else None
         self._token: Token[Context] | None = None

@@ -14,7 +14,7 @@ from tool_search.values.redaction import log_failure
 __all__ = ["LoopMonitor"]
 
 _INTERVAL_S = 0.05
-# A log is no place for twenty lines a second.
+# Twenty lines a second would fill a log.
 _LOG_EVERY_S = 10.0
 _log = logging.getLogger(__name__)
 
