@@ -68,7 +68,8 @@ def evaluate_command(
         return
     table = Table(box=None, pad_edge=False, show_header=False)
     for key, value in figures.items():
-        table.add_row(key, f"{value:,}" if value > 1 else f"{value:.4f}")
+        is_share = isinstance(value, float) and value <= 1
+        table.add_row(key, f"{value:.4f}" if is_share else f"{value:,}")
     result_console().print(table)
     if by_tool:
         _print_by_tool(found)

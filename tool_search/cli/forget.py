@@ -147,10 +147,7 @@ async def _erase(place: ChosenStore, selection: Selection, export: Export | None
         erased = await redis.erase(selection, export=export)
         left = await redis.rewrite_files()
     if left:
-        say(
-            f"warning: the files of the server may still have what was erased: {left}. Run "
-            "BGSAVE and BGREWRITEAOF on it"
-        )
+        say(spoken("forget.files_left", files=left))
     return erased
 
 

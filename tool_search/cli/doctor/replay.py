@@ -127,7 +127,7 @@ async def _records(place: ChosenStore, since: float) -> dict[str, ConversationRe
             try:
                 record = await store.load(key)
             except UnreadableRecordError as exc:
-                say(f"warning: conversation {key!r} is left out: {exc}")
+                say(spoken("replayed.left_out", conversation=repr(key), cause=exc))
                 continue
             if record is not None:
                 records[str(key)] = record
