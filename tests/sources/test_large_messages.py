@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tool_search.adapters.mcp.large_messages import read_large_json
@@ -19,12 +19,14 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
+@settings(max_examples=60)
 @given(value=VALUES, indent=st.sampled_from([None, 0, 2, "\t"]), is_ascii=st.booleans())
 def test_a_text_has_the_value_that_json_says(value: Any, indent: Any, is_ascii: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=is_ascii)
     assert read_large_json(f" {text}\r\n") == value
 
 
+@settings(max_examples=60)
 @given(VALUES.map(json.dumps), st.data())
 def test_a_text_that_is_cut_or_changed_is_refused_as_json_refuses_it(
     text: str, data: st.DataObject

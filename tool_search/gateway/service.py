@@ -263,10 +263,7 @@ class GatewayService:
             on_progress=on_progress,
             more=more,
         )
-        if isinstance(answer.error, SourceError) and answer.error.code == MISSING_CAPABILITY:
-            # The server would ask a person, and this client has nobody to ask.
-            said = text("call.needs_input", self.language, name=name)
-            answer = CallAnswer(content=error_content(said))
+        answer = self._or_refusal(name, answer)
         if self._records is not None:
             self._records.called(
                 self._listed(client),
@@ -277,6 +274,13 @@ class GatewayService:
             )
         await self._learn(client, tool.name, answer)
         return ToolAnswer(answer.content, error=answer.error)
+
+    def _or_refusal(self, name: str, answer: CallAnswer) -> CallAnswer:
+        """Return an answer; a refusal if the server would ask a person, and nobody can be."""
+        if isinstance(answer.error, SourceError) and answer.error.code == MISSING_CAPABILITY:
+            said = text("call.needs_input", self.language, name=name)
+            return CallAnswer(content=error_content(said))
+        return answer
 
     def _listed(self, client: GatewayClient) -> ListedTools:
         """Return the list of a client, for its record."""

@@ -75,16 +75,7 @@ def build_app(
             "transport.tokens_env to an environment variable with the tokens of clients, or use "
             "127.0.0.1"
         )
-    security = _security(settings)
-    manager = StreamableHTTPSessionManager(
-        app=server,
-        security_settings=security,
-        max_request_body_size=_MAX_BODY_BYTES,
-        max_sessions=_MAX_SESSIONS,
-    )
-    endpoint = RequestBodyLimitMiddleware(
-        _Endpoint(manager, bare, TransportSecurityMiddleware(security)), _MAX_BODY_BYTES
-    )
+    manager, endpoint = _endpoint(settings, server, bare)
     guarded = _Tokens(endpoint, tokens) if tokens else endpoint
 
     def lifespan(_: Starlette) -> AbstractAsyncContextManager[None]:
@@ -103,6 +94,19 @@ def build_app(
         middleware=_cors(settings.cors),
         lifespan=lifespan,
     )
+
+
+def _endpoint(settings: TransportSettings, server: Any, bare: BareRequests) -> tuple[Any, ASGIApp]:
+    """Return the manager of sessions, and the endpoint with its checks."""
+    security = _security(settings)
+    manager = StreamableHTTPSessionManager(
+        app=server,
+        security_settings=security,
+        max_request_body_size=_MAX_BODY_BYTES,
+        max_sessions=_MAX_SESSIONS,
+    )
+    inner = _Endpoint(manager, bare, TransportSecurityMiddleware(security))
+    return manager, RequestBodyLimitMiddleware(inner, _MAX_BODY_BYTES)
 
 
 def _cors(origins: Sequence[str]) -> list[Middleware]:
