@@ -52,7 +52,7 @@ FRAMEWORKS = {
     "tool_search.adapters.pydantic_ai": "pydantic_ai",
     **{
         f"tool_search.adapters.mcp.{name}": "mcp"
-        for name in ("connection", "http", "oauth", "protocol", "source", "stdio")
+        for name in ("connection", "http", "oauth", "protocol", "source", "stdio", "watching")
     },
     **{f"tool_search.gateway.{name}": "mcp" for name in ("app", "bare", "server")},
     **dict.fromkeys(("tool_search.stores.redis", "tool_search.stores.redis.store"), "redis"),
