@@ -280,11 +280,19 @@ def tools_by_name(
             known = catalog.by_source.get(definition.source)
             if known is not None:
                 named[known.name] = tool
-        elif _can_be_sent(name, catalog):
-            named[name] = tool
-        else:
+        elif not _can_be_sent(name, catalog):
             _log.warning("tool %r is left out: no request can have its name", str(name)[:80])
+        elif not _takes_an_object(tool):
+            _log.warning("tool %r is left out: its schema is not of type 'object'", name)
+        else:
+            named[name] = tool
     return named
+
+
+def _takes_an_object(tool: Any) -> bool:
+    """True if providers take the schema of a tool: otherwise they refuse the whole request."""
+    schema = getattr(tool, "parameters", None)
+    return not schema or (isinstance(schema, Mapping) and schema.get("type", "object") == "object")
 
 
 def _can_be_sent(name: object, catalog: ToolCatalog) -> bool:

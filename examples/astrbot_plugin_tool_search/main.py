@@ -74,6 +74,8 @@ class ToolSearchPlugin(Star):
         super().__init__(context)
         self.config = config
         self._installing: asyncio.Task[None] | None = None
+        # A plugin has a logger of its own from 4.29 on.
+        self._log = getattr(self, "logger", logger)
         self._open()
 
     def _open(self) -> None:
@@ -84,9 +86,8 @@ class ToolSearchPlugin(Star):
         from tool_search.adapters.astrbot.webui.routes import PageRoutes  # noqa: PLC0415
 
         context, folder = self.context, StarTools.get_data_dir(NAME)
-        log = getattr(self, "logger", logger)
         self.tool_search = AstrBotToolSearch(
-            context, self.config, plugin=NAME, folder=folder, log=log
+            context, self.config, plugin=NAME, folder=folder, log=self._log
         )
         self.commands = AstrBotCommands(self.tool_search, context)
         self.page = PageRoutes(ToolSearchPage(self.tool_search, context), context, NAME)
@@ -113,11 +114,11 @@ class ToolSearchPlugin(Star):
             try:
                 await pip_installer.install(package_name=package)
             except _PIP_ERRORS as exc:
-                self.logger.info("pip could not install %s: %s", package, exc)
+                self._log.info("pip could not install %s: %s", package, exc)
         importlib.invalidate_caches()
         rest = missing_packages()
         for package, loss in rest.items():
-            self.logger.warning("%s is not installed: %s", package, loss)
+            self._log.warning("%s is not installed: %s", package, loss)
         if len(rest) < len(missing):
             await self._close()
             _load_library()

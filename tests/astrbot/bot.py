@@ -240,6 +240,14 @@ class AstrBot:
                 self._process.stdout.close()
             self._process = None
 
+    def kill(self) -> None:
+        """End the process at once, in the middle of what it does."""
+        process = self._process
+        assert process is not None
+        self._process = None
+        process.kill()
+        process.wait(20)
+
     def ask(self, operation: str, **arguments: Any) -> Any:
         """Return the result of one operation of `bot_process.Bot`."""
         process = self._process

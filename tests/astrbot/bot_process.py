@@ -11,6 +11,7 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -122,6 +123,11 @@ class Bot:
         done, problem = await self.lifecycle.plugin_manager.reload(PLUGIN)
         if not done:
             raise RuntimeError(problem)
+
+    async def install(self, archive: str) -> None:
+        """Install the plugin from its zip, which AstrBot deletes."""
+        copy = shutil.copy(archive, ROOT / "upload.zip")
+        await self.lifecycle.plugin_manager.install_plugin_from_file(str(copy))
 
     async def uninstall(self) -> None:
         """Take the plugin away."""

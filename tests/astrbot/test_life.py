@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.astrbot.bot import HAS_RESPONSES, AstrBot, lists
+from tool_search.adapters.astrbot.surface import HOOKED, READ
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 ASK = "convert a length from metres to feet"
@@ -238,25 +239,80 @@ kept = [each.key for scope in scopes for each in await sp.range_get_async(scope)
 files = [str(each) for each in Path("data").rglob("*tool_search*")]
 return [each for each in (*kept, *files) if "tool_search" in each]
 """
+# The attributes of each class and module that the plugin hooks or reads, by identity.
+ATTRIBUTES = """
+from importlib import import_module
+found = {{}}
+for module, name in {parts!r}:
+    try:
+        place = import_module(module)
+    except ModuleNotFoundError:  # as in older releases
+        continue
+    owner = getattr(place, name.partition(".")[0], None)
+    for where in (place, owner) if isinstance(owner, type) else (place,):
+        for key, value in vars(where).items():
+            if not key.startswith("__"):
+                found[f"{{where.__name__}}.{{key}}"] = id(value)
+return found
+"""
+TRACES = """
+import asyncio, logging, sys
+ours = "astrbot_plugin_tool_search"
+loggers = [logging.getLogger(name) for name in ("", "tool_search", "astrbot")]
+manager = bot.lifecycle.provider_manager.llm_tools
+return {
+    "log handlers": [str(each) for log in loggers for each in log.handlers
+                     if "tool_search" in str(type(each))],
+    "modules": [name for name, module in list(sys.modules.items())
+                if ours in str(getattr(module, "__file__", ""))],
+    "tasks": [str(task) for task in asyncio.all_tasks() if ours in str(task.get_coro())],
+    "tools": [tool.name for tool in manager.func_list if tool.name in ("tool_search", "call_tool")],
+    "plugins": [star.name for star in bot.lifecycle.star_context.get_all_stars()
+                if star.name == ours],
+}
+"""
 
 
-def test_uninstalling_leaves_astrbot_as_it_was(bot: AstrBot, server: StandInServer) -> None:
-    """No hook, no patched method, no preference, no file."""
-    bot.say("/tool_search set max_results 3", user="boss")
+def attributes(bot: AstrBot) -> dict[str, int]:
+    """Return what AstrBot's classes and modules have that the plugin hooks or reads."""
+    parts = [(part.module, part.name) for part in (*HOOKED, *READ)]
+    found: dict[str, int] = bot.ask("run", code=ATTRIBUTES.format(parts=parts))
+    return found
+
+
+def test_uninstalling_leaves_astrbot_as_it_was(
+    start_bot: Callable[..., AstrBot], plugin_zip: Path, server: StandInServer
+) -> None:
+    """No hook, no patched attribute, no preference, no file, no task and no logger."""
+    bot = start_bot(providers=("openai", "claude"), tools=40, install=False)
+    before = attributes(bot)
+    bot.ask("install", archive=str(plugin_zip))
+    assert attributes(bot) != before
+    for place in ({"user": "boss"}, {"user": "boss", "group": "friends"}):
+        bot.say("/tool_search set max_results 3", **place)
+        bot.say("/tool_search mode tool_search", **place)
+        assert "convert_length" in bot.say(ASK, **place)
+    bot.say(ASK, user="boss", provider="claude")
+    assert bot.ask("run", code=LEFT)
     bot.ask("uninstall")
     assert bot.ask("run", code=LEFT) == []
+    changed = {key for key, value in attributes(bot).items() if before.get(key) != value}
+    assert changed == set()
+    assert {key: left for key, left in bot.ask("run", code=TRACES).items() if left} == {}
     state = bot.ask("state")
     assert state["untouched"]
     assert "astrbot_plugin_tool_search" not in state["library"]
-    assert state["paths"] == []
-    assert state["handlers"] == 0
+    assert (state["paths"], state["handlers"], state["routes"]) == ([], 0, [])
+    server.reset()
     bot.say(ASK, user="alone")
     assert len(server.requests[0].tool_names) == 40
+    bot.stop()
 
 
 def test_a_plugin_for_another_astrbot_is_not_installed(
     bot: AstrBot, server: StandInServer, plugin_zip: Path, tmp_path: Path
 ) -> None:
+    bot.ask("uninstall")
     other = tmp_path / "other.zip"
     with zipfile.ZipFile(plugin_zip) as given, zipfile.ZipFile(other, "w") as made:
         for entry in given.infolist():

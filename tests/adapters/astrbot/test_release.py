@@ -178,7 +178,7 @@ def test_the_logo_is_the_drawn_one() -> None:
 
 
 def test_what_make_release_has_written_is_used(tmp_path: Path) -> None:
-    for name in ("pyproject.toml", "mkdocs.yml"):
+    for name in ("pyproject.toml", "mkdocs.yml", "README.md", "README.zh-CN.md"):
         shutil.copy(ROOT / name, tmp_path / name)
     script = [sys.executable, str(ROOT / ".ci" / "release.py"), "--root", str(tmp_path)]
     subprocess.run([*script, "--url", URL, "--author", "Ann Lee"], check=True)  # noqa: S603

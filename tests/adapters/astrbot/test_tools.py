@@ -64,3 +64,10 @@ def test_a_tool_without_a_definition_stays_under_a_plain_name() -> None:
     odd = SimpleNamespace(name="odd_one")
     named = tools_by_name(ToolCatalog(LISTED.values()), LISTED, {**TOOLS, "odd_one": odd})
     assert named["odd_one"] is odd
+
+
+@pytest.mark.parametrize("schema", [{"type": "string"}, "none", [1]])
+def test_a_tool_whose_schema_breaks_each_request_is_left_out(schema: object) -> None:
+    odd = SimpleNamespace(name="odd_one", parameters=schema)
+    named = tools_by_name(ToolCatalog(LISTED.values()), LISTED, {**TOOLS, "odd_one": odd})
+    assert "odd_one" not in named

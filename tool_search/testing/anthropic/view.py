@@ -6,7 +6,7 @@ Source: Anthropic, Tool search: a deferred definition is expanded at a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import compress
 from typing import Any
 
@@ -21,7 +21,7 @@ def view_of(body: JSON) -> ModelView:
     """Return the view of a request that has passed the rules."""
     names: dict[str, str] = {}
     messages = [_system(body.get("system"))]
-    messages += [_message(message, names) for message in body["messages"]]
+    messages += [_message(message, names) for message in _turns(body["messages"])]
     shown, withdrawn = _changes(body["messages"])
     inline = [{**tool, "defer_loading": True} for tool in _inline_definitions(body["messages"])]
     definitions = [*(body.get("tools") or ()), *inline]
@@ -36,6 +36,34 @@ def view_of(body: JSON) -> ModelView:
         messages=tuple(message for message in messages if message is not None),
         hidden=tuple(tool for tool, is_seen in zip(tools, seen, strict=True) if not is_seen),
     )
+
+
+def _turns(messages: Iterable[JSON]) -> Iterator[JSON]:
+    """Yield the messages, with text after tool results in the message of the results.
+
+    The service combines consecutive messages of one role into a single turn:
+    https://docs.claude.com/en/api/messages.
+    """
+    before: JSON | None = None
+    for message in messages:
+        is_after = before is not None and before["role"] == message["role"] == "user"
+        if before is not None and is_after and _has_results(before):
+            before = {**before, "content": [*before["content"], *_parts(message)]}
+            continue
+        if before is not None:
+            yield before
+        before = message
+    if before is not None:
+        yield before
+
+
+def _has_results(message: JSON) -> bool:
+    return any(block["type"] == "tool_result" for block in _parts(message))
+
+
+def _parts(message: JSON) -> list[JSON]:
+    content = message["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
 
 
 def _tool(tool: JSON) -> VisibleTool:
