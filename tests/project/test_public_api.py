@@ -54,7 +54,7 @@ FRAMEWORKS = {
         f"tool_search.adapters.mcp.{name}": "mcp"
         for name in ("connection", "http", "oauth", "protocol", "source", "stdio", "watching")
     },
-    **{f"tool_search.gateway.{name}": "mcp" for name in ("app", "bare", "server")},
+    **{f"tool_search.gateway.{name}": "mcp" for name in ("http.app", "http.bare", "server")},
     **dict.fromkeys(("tool_search.stores.redis", "tool_search.stores.redis.store"), "redis"),
 }
 MODULES = sorted(
