@@ -182,6 +182,15 @@ async def test_other_paths_pass_in_both_directions(provider: RawProvider) -> Non
     assert (reply.content, reply.headers["x-theirs"]) == (provider.body, "1")
 
 
+async def test_a_body_of_another_path_keeps_its_length(provider: RawProvider) -> None:
+    async with client_of(provider) as client:
+        await client.post("/v1/embeddings", content=b'{"input": "x"}')
+
+    (asked,) = provider.requests
+    assert asked.body == b'{"input": "x"}'
+    assert "transfer-encoding" not in asked.headers
+
+
 async def test_a_redirect_is_not_followed(provider: RawProvider) -> None:
     provider.status = 307
     provider.headers = {"location": "http://127.0.0.1:1/elsewhere"}

@@ -83,6 +83,9 @@ class Talk:
     kind: Kind
     key: str
     stream: bool
+    # The history is the client's, or at the provider: by the last reply, or in a conversation.
+    kept: Literal["", "reply", "conversation"] = ""
+    place: str = ""
     history: list[Any] = field(default_factory=list)
 
     async def send(self, http: httpx2.AsyncClient) -> tuple[str, list[str]]:
@@ -158,9 +161,14 @@ class Talk:
     async def _openai_responses(self, http: httpx2.AsyncClient) -> tuple[str, list[str]]:
         plain = [{"name": n, "description": d, "parameters": SCHEMA} for n, d in TOOLS]
         wish: Any = {
-            "model": MODELS[self.kind], "input": self.history, "store": False,
+            "model": MODELS[self.kind], "input": self.history, "store": bool(self.kept),
             "tools": [{"type": "function", **each, "strict": False} for each in plain],
         }  # fmt: skip
+        if self.kept == "conversation" and not self.place:
+            self.place = (await self._whole(http, "/v1/conversations", {}))["id"]
+        if self.place:
+            name = "conversation" if self.kept == "conversation" else "previous_response_id"
+            wish[name] = self.place
         if self.stream:
             client = AsyncOpenAI(
                 base_url="http://proxy/v1", api_key=self.key, http_client=http, max_retries=0
@@ -171,10 +179,14 @@ class Talk:
                 item.model_dump(exclude_none=True, exclude={"parsed_arguments", "parsed"})
                 for item in response.output
             ]
+            reply_id = response.id
         else:
-            items = (await self._whole(http, "/v1/responses", wish))["output"]
+            reply = await self._whole(http, "/v1/responses", wish)
+            items, reply_id = reply["output"], reply["id"]
         calls = [item for item in items if item["type"] == "function_call"]
-        self.history += items
+        if self.kept == "reply":
+            self.place = reply_id
+        self.history = [] if self.kept else [*self.history, *items]
         self.history += [
             {
                 "type": "function_call_output",
@@ -215,6 +227,7 @@ CONVERSATIONS = st.lists(
     max_size=4,
 )
 NUMBERS = count()
+KEEPING = ("openai_responses",)
 
 
 class Proxies:
@@ -299,11 +312,23 @@ def test_a_client_sees_its_script_and_the_provider_valid_requests(
         proxies = Proxies(server, tmp_path)
 
         @settings(max_examples=EXAMPLES)
-        @given(strategy=st.sampled_from(["generic", "bridge", "native"]), turns=CONVERSATIONS)
-        def check(strategy: str, turns: list[Turn]) -> None:
+        @given(
+            strategy=st.sampled_from(["generic", "bridge", "native"]),
+            kept=st.sampled_from(["", "", "reply", "conversation"] if kind in KEEPING else [""]),
+            turns=CONVERSATIONS,
+        )
+        def check(strategy: str, kept: Any, turns: list[Turn]) -> None:
             server.reset()
-            chosen = NATIVE[kind] if strategy == "native" else strategy
-            runner.run(converse(server, model, kind, turns, proxies=proxies, strategy=chosen))
+            # A call by name without its namespace cannot be mended in a history that the
+            # provider keeps.
+            native = "generic" if kept else NATIVE[kind]
+            chosen = native if strategy == "native" else strategy
+            alice, bob = (
+                Talk(kind, f"{name}{next(NUMBERS)}", stream=False, kept=kept)
+                for name in ("alice", "bob")
+            )
+            talks = converse(server, model, (alice, bob), turns, proxies=proxies, strategy=chosen)
+            runner.run(talks)
             assert server.violations == ()
 
         try:
@@ -315,20 +340,20 @@ def test_a_client_sees_its_script_and_the_provider_valid_requests(
 async def converse(
     server: StandInServer,
     model: Played,
-    kind: Kind,
+    talks: tuple[Talk, Talk],
     turns: list[Turn],
     *,
     proxies: Proxies,
     strategy: str,
 ) -> None:
     """Hold the conversation of a client, and its beginning again as another client."""
-    number = next(NUMBERS)
-    alice, bob = (Talk(kind, f"{name}{number}", stream=False) for name in ("alice", "bob"))
+    alice, bob = talks
     for (steps, answer), change, skip, stream in turns:
         if change in ("restart", "lost"):
-            await proxies.restart(strategy, lost=change == "lost")
+            # Who keeps the history at the provider needs the state: no other has the calls.
+            await proxies.restart(strategy, lost=change == "lost" and not alice.kept)
         alice.stream = bob.stream = stream
-        if change == "edit":
+        if change == "edit" and not alice.kept:
             alice.history = alice.history[: len(alice.history) // 2]
             while alice.history and alice.history[-1].get("role") != "user":
                 alice.history.pop()

@@ -81,11 +81,15 @@ class Upstreams:
         Raises:
             httpx2.HTTPError: There is no reply.
         """
+        sent = self._headers(upstream, headers)
+        if content is not None and not isinstance(content, bytes) and "content-length" in headers:
+            # Without its length a stream is sent in chunks, which not every server reads.
+            sent["content-length"] = headers["content-length"]
         # A redirect is not followed: the key would go to another host.
         async with self._http().stream(
             method,
             upstream_url(upstream.base_url, path, query),
-            headers=self._headers(upstream, headers),
+            headers=sent,
             content=content,
             timeout=httpx2.Timeout(upstream.timeout_s, connect=_CONNECT_S),
             follow_redirects=False,

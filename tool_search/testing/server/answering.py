@@ -127,9 +127,19 @@ def _accept(asked: Asked) -> Mapping[str, Any] | Violation:
     return conversation if violation is None else violation
 
 
+def _digest(raw: bytes, conversation: Mapping[str, Any]) -> str:
+    """Return the digest that a reply's ids are made of.
+
+    Equal requests in a conversation that the service keeps have different replies.
+    """
+    items = conversation.get("input")
+    place = b" %d" % len(items) if b'"conversation"' in raw and isinstance(items, list) else b""
+    return hashlib.sha256(raw + place).hexdigest()
+
+
 def _reply(asked: Asked, conversation: Mapping[str, Any], view: ModelView) -> Answer | Violation:
     fault, request = asked.fault, asked.request
-    digest = hashlib.sha256(request.raw_body).hexdigest()
+    digest = _digest(request.raw_body, conversation)
     searches: list[Mapping[str, Any]] = []
     known = conversation
     while True:
