@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from typer.testing import CliRunner
 
-from tool_search.cli.application import COMMANDS
+from tool_search.cli.application import COMMANDS, app
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / ".ci" / "reference.py"
@@ -39,10 +38,8 @@ def test_reference_pages_are_current(reference: ModuleType) -> None:
 def test_every_command_and_option_of_the_help_is_on_the_page(reference: ModuleType) -> None:
     page = reference.command_line()
     for name in COMMANDS:
-        done = subprocess.run(  # noqa: S603 - our own command
-            [sys.executable, "-m", "tool_search", name, "--help"],
-            capture_output=True, check=True, text=True, cwd=ROOT,
-        )  # fmt: skip
+        done = CliRunner().invoke(app, [name, "--help"], prog_name="tool-search")
+        assert done.exit_code == 0
         _, _, section = page.partition(f"\n## tool-search {name}\n")
         section = section.partition("\n## ")[0]
         options = set(re.findall(r"^  (--[\w-]+)", done.stdout, re.MULTILINE)) - {"--help"}

@@ -48,6 +48,9 @@ def raw_provider(certificate: Path | None = None) -> Iterator[RawProvider]:
     provider = RawProvider()
 
     class Handler(BaseHTTPRequestHandler):
+        # One write a reply: the second of two would wait 40 ms for an acknowledgement.
+        disable_nagle_algorithm = True
+        wbufsize = -1
         protocol_version = "HTTP/1.1"
 
         def answer(self) -> None:

@@ -83,6 +83,9 @@ class RawService:
         service = self
 
         class Handler(BaseHTTPRequestHandler):
+            # One write a reply: the second of two would wait 40 ms for an acknowledgement.
+            disable_nagle_algorithm = True
+            wbufsize = -1
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:

@@ -224,6 +224,9 @@ def _reply(reply: ModelReply) -> JSON:
 
 def _handler_of(stand_in: GeminiServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        # One write a reply: the second of two would wait 40 ms for an acknowledgement.
+        disable_nagle_algorithm = True
+        wbufsize = -1
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:

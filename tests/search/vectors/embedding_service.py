@@ -80,6 +80,10 @@ def running_service() -> Iterator[EmbeddingService]:
     service = EmbeddingService()
 
     class Handler(BaseHTTPRequestHandler):
+        # One write a reply: the second of two would wait 40 ms for an acknowledgement.
+        disable_nagle_algorithm = True
+        wbufsize = -1
+
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             service.keys.add(self.headers["authorization"])
