@@ -242,7 +242,9 @@ def _project() -> dict[str, dict[str, list[str]]]:
 def main() -> None:
     """Build the wheel, then print the rows."""
     what, *given = sys.argv[1:] or ["run"]
-    names = given or ["none", *(n for n in _project()["optional-dependencies"] if n not in _HEAVY)]
+    left_out = _HEAVY if what == "run" else (*_HEAVY, "all")
+    extras = _project()["optional-dependencies"]
+    names = given or ["none", *(name for name in extras if name not in left_out)]
     with tempfile.TemporaryDirectory() as folder:
         build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, "."]
         subprocess.run(build, cwd=ROOT, check=True)  # noqa: S603  # our own command
