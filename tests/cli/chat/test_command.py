@@ -236,6 +236,14 @@ def test_chat_goes_on_in_the_language_of_the_conversation(
     assert "模式：tool_search" in err
 
 
+def test_a_message_in_another_language_does_not_change_the_persons(
+    command: Command, bot: Path, server: StandInServer
+) -> None:
+    server.reset(model=ScriptedModel([ModelReply(text="Hello.")]))
+    typed, env = "Hello, who are you?\n/tools\n", {"LANG": "zh_CN.UTF-8"}
+    assert "模式：tool_search" in command("chat", "--config", bot, typed=typed, env=env).err
+
+
 def test_chat_shows_a_switch_and_its_cause(
     command: Command, bot: Path, server: StandInServer
 ) -> None:

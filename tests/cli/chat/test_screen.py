@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 from rich.cells import cell_len
 
@@ -75,6 +78,19 @@ def test_a_search_is_one_line(terminal: Emulator, language: Language) -> None:
         language=language,
     )
     assert lines == [text("chat.searched", language, query="hex colour", names="hex_to_rgb")]
+
+
+def test_a_long_query_leaves_room_for_the_names(terminal: Emulator) -> None:
+    query = "a tool that changes a colour with a very long name into its hex code"
+    search = replace(SEARCH, arguments=json.dumps({"query": query}))
+    (line,) = shown(
+        terminal,
+        ToolCallStarted(call=search, tool="tool_search"),
+        ToolFinished(call=search, tool="tool_search", content=FOUND, is_error=False),
+        ToolsDiscovered(names=["hex_to_rgb"], total=1),
+    )
+    assert line.startswith("search: a tool")
+    assert line.endswith("… → found: hex_to_rgb")
 
 
 def test_a_tool_that_no_search_named_is_told(terminal: Emulator) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tool_search.cli.chat.screen import Screen
+from tool_search.cli.terminal.language import named_language
 from tool_search.execution import PermissionAnswer, PermissionRequest
 from tool_search.execution.permissions.grants import Scope
 from tool_search.i18n import text
@@ -38,7 +39,7 @@ class AskingPerson:
 
     async def __call__(self, request: PermissionRequest) -> PermissionAnswer:
         """Return the person's answer."""
-        self._screen.language = request.language
+        language = self._screen.language = named_language() or request.language
         tool = request.tool.name
         if request.question:
             self._screen.say("chat.tool_asks", tool=tool, question=request.question)
@@ -54,7 +55,7 @@ class AskingPerson:
         words = {
             word: name
             for name in ("yes", "conversation", "always")
-            for word in text(f"chat.{name}", request.language).split()
+            for word in text(f"chat.{name}", language).split()
         }
         meant = words.get(letter, "no")
         if meant == "yes" or (request.question and meant != "no"):

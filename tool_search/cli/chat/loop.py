@@ -16,7 +16,7 @@ from tool_search.cli.chat.history import LineHistory, typed_lines
 from tool_search.cli.chat.prices import Price
 from tool_search.cli.chat.screen import Screen
 from tool_search.cli.inspect import NextRequest, next_request
-from tool_search.cli.terminal.language import spoken_language
+from tool_search.cli.terminal.language import named_language, spoken_language
 from tool_search.config.bot import BotConfig, ProviderConfig
 from tool_search.config.provider_strings import provider_from_string
 from tool_search.conversation.record import ConversationRecord
@@ -225,10 +225,13 @@ class Chat:
         return session.record() if session and session.has_begun else None
 
     def _language(self) -> Language:
-        """Return the language of the settings, the conversation or the environment."""
+        """Return the language of the settings, the person or the conversation."""
         configured = self._config.tool_search.language
         if configured != "auto":
             return configured
+        # One message in another language does not change what the person reads.
+        if (named := named_language()) is not None:
+            return named
         session = self._runner.session(self._key)
         return session.language if session and session.has_begun else spoken_language()
 

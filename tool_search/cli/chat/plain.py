@@ -175,9 +175,11 @@ class PlainScreen:
         self._found.update(names or ())
         # A search's JSON is for the model: a person reads the names.
         found = event.content if names is None else ", ".join(names) or self.text("none")
-        self.print_line(
-            self.text("searched", query=_query(event.call.arguments), names=found), style=style
-        )
+        query = _query(event.call.arguments)
+        if self._side.is_terminal:
+            # The line is cut at its end, where the names are.
+            query = cut(query, self._side.width // 2)
+        self.print_line(self.text("searched", query=query, names=found), style=style)
 
     def _show_discovered(self, event: ToolsDiscovered) -> None:
         # The line of the search has named them.

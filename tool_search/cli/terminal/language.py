@@ -13,6 +13,7 @@ from tool_search.i18n import LANGUAGES, Language, language_of_locale, text
 __all__ = [
     "choose_language",
     "environment_language",
+    "named_language",
     "number",
     "percent",
     "spoken",
@@ -39,6 +40,15 @@ def choose_language(name: str | None) -> None:
     _chosen.set(None)
     if name is not None:
         _chosen.set(_known(name))
+
+
+def named_language(environment: Mapping[str, str] = os.environ) -> Language | None:
+    """Return the language that `--language` names, or an environment that is not English.
+
+    Else None: many systems are in English whose people are not.
+    """
+    found = environment_language(environment)
+    return _chosen.get() or (None if found == "en-US" else found)
 
 
 def spoken_language() -> Language:
