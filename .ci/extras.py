@@ -96,7 +96,7 @@ assert "count_words" in [entry.tool.name for entry in view.tools()]
     "proxy": (
         """
 import httpx2, threading, uvicorn
-from tool_search.proxy.app import ToolSearchProxy
+from tool_search.proxy import ToolSearchProxy
 from tool_search.testing import KeywordModel, StandInServer
 with StandInServer(model=KeywordModel()) as server:
     upstream = {"id": "main", "base_url": server.openai_base_url, "dialects": ["openai_chat"]}

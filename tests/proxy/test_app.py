@@ -325,3 +325,25 @@ def test_settings_of_searches_are_as_in_a_bot(tmp_path: Path) -> None:
     config = load_proxy_config(file)
 
     assert (config.tool_search.threshold, config.tool_search.language) == (3, "zh-CN")
+
+
+def test_settings_may_be_a_mapping_or_a_file(tmp_path: Path) -> None:
+    """As those of a gateway."""
+    content = {"upstreams": [{"base_url": "https://api.openai.com/v1"}], "mode": "inject"}
+    file = tmp_path / "proxy.yaml"
+    file.write_text(json.dumps(content), encoding="utf-8")
+    for given in (content, file, str(file)):
+        assert ToolSearchProxy(given).config.mode == "inject"
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"upstreams": [{"base_url": "https://api.openai.com"}], "mod": 1}, "mod"),
+        ({"upstreams": [{"base_url": "https://llm.example.org"}]}, "set dialects"),
+        (7, "config must be a ProxyConfig"),
+    ],
+)
+def test_wrong_settings_are_named(given: Any, named: str) -> None:
+    with pytest.raises(ConfigurationError, match=named):
+        ToolSearchProxy(given)

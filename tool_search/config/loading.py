@@ -24,6 +24,7 @@ __all__ = [
     "named",
     "read_sections",
     "read_yaml",
+    "settings_from_mapping",
     "validated",
 ]
 
@@ -129,9 +130,18 @@ def config_from_mapping(content: Mapping[str, Any]) -> BotConfig:
     Raises:
         ConfigurationError: A key is unknown or a value is not allowed.
     """
+    return settings_from_mapping(content, BotConfig)
+
+
+def settings_from_mapping(content: Mapping[str, Any], model: type[_ModelT]) -> _ModelT:
+    """Return the settings in a mapping of the form that the YAML of `load_settings` has.
+
+    Raises:
+        ConfigurationError: A key is unknown or a value is not allowed.
+    """
     source, lines = Path("configuration"), dict[KeyPath, int]()
     arranged = _arrange_sections(dict(content), lines, source)
-    return validated(BotConfig, arranged, lines, source)
+    return validated(model, arranged, lines, source)
 
 
 def _yaml_problem(exc: Exception) -> str:

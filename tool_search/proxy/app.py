@@ -24,7 +24,7 @@ from tool_search.inspector.app import InspectorApp, inspector_routes
 from tool_search.proxy.inspection import Inspection
 from tool_search.proxy.report import CLIENT_LEFT, Report
 from tool_search.proxy.service import ProxyReply, ProxyService
-from tool_search.proxy.settings import ProxyConfig
+from tool_search.proxy.settings import ProxyConfig, checked_config
 
 __all__ = ["TOKEN_HEADER", "ToolSearchProxy"]
 
@@ -42,7 +42,7 @@ class ToolSearchProxy:
         uvicorn.run(proxy.asgi())
 
     Args:
-        config: The settings.
+        config: The settings: from `load_proxy_config`, a mapping, or a file's path.
         observe: Takes a report of each request with tools when it ends.
 
     Attributes:
@@ -51,13 +51,17 @@ class ToolSearchProxy:
         inspection: The records for the page; None: it is not enabled.
 
     Raises:
-        ConfigurationError: The environment variable of `listen.tokens_env` is empty.
+        ConfigurationError: The settings are wrong, or the environment variable of
+            `listen.tokens_env` is empty.
     """
 
     def __init__(
-        self, config: ProxyConfig, *, observe: Callable[[Report], None] = lambda _report: None
+        self,
+        config: ProxyConfig | Mapping[str, Any] | str | os.PathLike[str],
+        *,
+        observe: Callable[[Report], None] = lambda _report: None,
     ) -> None:
-        self.config = config
+        self.config = config = checked_config(config)
         self.inspection = Inspection(config) if config.inspector.enabled else None
         self._observe = observe
         begin = self.inspection.begin if self.inspection else lambda _report: None

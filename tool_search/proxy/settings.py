@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from tool_search.config.bot import ToolSearchConfig
-from tool_search.config.loading import load_settings
+from tool_search.config.loading import load_settings, settings_from_mapping
 from tool_search.config.providers import Dialect
 from tool_search.config.search import Settings
 from tool_search.errors import ConfigurationError
 from tool_search.inspector.settings import InspectorSettings
 from tool_search.proxy.addresses import known_dialects
+from tool_search.values.json import shown
 
 __all__ = [
     "ClientMatch",
@@ -24,6 +26,7 @@ __all__ = [
     "ProxyMode",
     "StateSettings",
     "UpstreamSettings",
+    "checked_config",
     "load_proxy_config",
     "proxy_config",
 ]
@@ -162,6 +165,26 @@ def load_proxy_config(path: str | os.PathLike[str]) -> ProxyConfig:
             allowed.
     """
     return _checked(load_settings(path, ProxyConfig))
+
+
+def checked_config(
+    given: ProxyConfig | Mapping[str, Any] | str | os.PathLike[str],
+) -> ProxyConfig:
+    """Return settings that are given as such, as a mapping, or as a file's path.
+
+    Raises:
+        ConfigurationError: The file cannot be read, a key is unknown, or a value is not
+            allowed.
+    """
+    if isinstance(given, ProxyConfig):
+        return _checked(given)
+    if isinstance(given, Mapping):
+        return _checked(settings_from_mapping(given, ProxyConfig))
+    if isinstance(given, str | os.PathLike):
+        return load_proxy_config(given)
+    raise ConfigurationError(
+        f"config must be a ProxyConfig, such as load_proxy_config('proxy.yaml'), not {shown(given)}"
+    )
 
 
 def proxy_config(base_url: str, dialects: tuple[Dialect, ...] = ()) -> ProxyConfig:
