@@ -6,7 +6,7 @@ moves between workers. A turn searches for a tool when its conversation has none
 answers. The models answer in this process at once, so that what is measured is ours; the primary
 fails in 5 % of its requests. While the turns go on, workers and the server are killed and started
 again. A worker that was killed gets its messages again and answers those that are not kept.
-Memory stops growing once a worker has 1,024 conversations open: --turns 12 --seconds 900.
+Memory flattens once a worker has 1,024 conversations open: --conversations 40000 --turns 1.
 
 It prints the turns a second, the time of a turn that is not spent in requests to Redis as a ratio
 to the time of those requests, the memory of workers, and what was lost, doubled or mixed: the
