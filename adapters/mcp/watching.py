@@ -113,8 +113,8 @@ class WatchedResources:
     def stop(self) -> None:
         """Forget the connection, which is gone; the resources stay watched."""
         self._session = None
-        stream, self._stream = self._stream, None
-        for task in (*self._tasks, *(() if stream is None else (stream,))):
+        self._stream = None
+        for task in tuple(self._tasks):
             task.cancel()
 
     def _remove(self, uri: str, callback: OnUpdate) -> bool:
@@ -172,11 +172,11 @@ class WatchedResources:
         self._stream = None
         if uris:
             begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            stream = asyncio.create_task(self._hear_stream(session, uris, begun.set_result))
+            stream = self._later(self._hear_stream(session, uris, begun.set_result))
             try:
                 await asyncio.wait((stream, begun), return_when=asyncio.FIRST_COMPLETED)
                 if stream.done():
-                    stream.result()
+                    _raise_failure(stream)
             except BaseException:
                 stream.cancel()
                 self._stream = before
@@ -210,7 +210,16 @@ class WatchedResources:
             await asyncio.sleep(pause)
             pause = min(2 * pause, _MAX_PAUSE_S)
 
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+    def _later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _raise_failure(stream: asyncio.Task[None]) -> None:
+    """Raise the failure of a stream that has not begun."""
+    if stream.cancelled():
+        # By `stop`: the task that waits for the stream is not cancelled itself.
+        raise NotSentError("the connection is closed")
+    stream.result()

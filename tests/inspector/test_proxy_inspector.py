@@ -259,6 +259,35 @@ async def test_a_client_that_leaves_is_in_the_list(provider: RawProvider) -> Non
     assert row["status"] == 499
 
 
+async def test_a_name_that_utf8_cannot_carry_breaks_no_request(provider: RawProvider) -> None:
+    body = json.dumps({"model": "m\ud800", "messages": [USER], "tools": TOOLS})
+    async with opened(provider) as at:
+        answered = await at.client.post("/v1/chat/completions", content=body)
+        assert at.proxy.inspection is not None
+        await asyncio.to_thread(at.proxy.inspection.settle)
+        (record,) = await at.records()
+
+    assert (answered.status_code, record["model"]) == (200, "m?")
+
+
+async def test_a_request_that_fails_here_is_not_under_way(
+    provider: RawProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("tool_search.proxy.turn.Turn.keep", fail)
+    async with opened(provider) as at:
+        with pytest.raises(ZeroDivisionError):
+            await at.ask([USER])
+        assert at.proxy.inspection is not None
+        await asyncio.to_thread(at.proxy.inspection.settle)
+        listed = (await at.client.get(f"{API}/requests")).json()
+
+    assert [row["status"] for row in listed["requests"]] == [500]
+    assert listed["running"] == []
+
+
 async def test_rows_come_as_events(provider: RawProvider) -> None:
     async with opened(provider) as at:
         await at.ask([USER], ANSWER)

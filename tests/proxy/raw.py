@@ -30,6 +30,7 @@ class RawProvider:
         headers: The headers of each reply.
         body: The body of each reply.
         bodies: The bodies of the next replies, before `body`.
+        statuses: The statuses of the next replies, before `status`.
         requests: The requests, in order.
         address: Its address.
     """
@@ -38,6 +39,7 @@ class RawProvider:
     headers: dict[str, str] = field(default_factory=lambda: {"content-type": "application/json"})
     body: bytes = b"{}"
     bodies: list[bytes] = field(default_factory=list)
+    statuses: list[int] = field(default_factory=list)
     requests: list[Received] = field(default_factory=list)
     address: str = ""
 
@@ -59,7 +61,7 @@ def raw_provider(certificate: Path | None = None) -> Iterator[RawProvider]:
             body = self.rfile.read(length)
             provider.requests.append(Received(self.command, self.path, headers, body))
             reply = provider.bodies.pop(0) if provider.bodies else provider.body
-            self.send_response(provider.status)
+            self.send_response(provider.statuses.pop(0) if provider.statuses else provider.status)
             for name, value in provider.headers.items():
                 self.send_header(name, value)
             self.send_header("content-length", str(len(reply)))

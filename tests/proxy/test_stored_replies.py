@@ -81,6 +81,42 @@ async def test_every_step_of_a_reply_is_deleted() -> None:
     assert paths(provider) == [f"DELETE /v1/responses/{i}" for i in ("resp_1", "resp_2")]
 
 
+@pytest.mark.parametrize(
+    ("statuses", "expected"), [((404, 200), 200), ((200, 404), 200), ((404, 404), 404)]
+)
+async def test_a_deletion_that_broke_off_is_finished_by_the_next(
+    statuses: tuple[int, int], expected: int
+) -> None:
+    with raw_provider() as provider:
+        async with searched(provider) as client:
+            provider.statuses = [*statuses]
+            provider.body = b'{"id": "resp_1", "deleted": true}'
+            reply = await client.delete("/v1/responses/resp_1")
+
+    assert reply.status_code == expected
+    assert paths(provider) == [f"DELETE /v1/responses/{i}" for i in ("resp_1", "resp_2")]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_search_whose_result_is_lost_is_a_warning(
+    caplog: pytest.LogCaptureFixture, *, stream: bool
+) -> None:
+    refusal = b'{"error": {"message": "No tool output found for function call call_1."}}'
+    body = {"model": "m", "input": "go on", "tools": FUNCTIONS, "stream": stream}
+    with raw_provider() as provider:
+        provider.status, provider.body = 400, refusal
+        async with client_of(provider) as client:
+            whole = await client.post("/v1/responses", json=body)
+            silent = "lost its state" not in caplog.text
+            reply = await client.post(
+                "/v1/responses", json={**body, "previous_response_id": "resp_1"}
+            )
+
+    assert (whole.status_code, silent) == (400, True)
+    assert (reply.status_code, reply.content) == (400, refusal)
+    assert "lost its state" in caplog.text
+
+
 async def test_a_reply_is_cancelled_by_the_providers_id() -> None:
     with raw_provider() as provider:
         async with searched(provider) as client:

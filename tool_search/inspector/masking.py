@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tool_search.values.json import encodable
 from tool_search.values.redaction import redacted, redacted_text
 
 __all__ = ["Masker"]
@@ -27,8 +28,8 @@ class Masker:
         self._secrets = sorted(given, key=len, reverse=True)
 
     def text(self, text: str) -> str:
-        """Return a short text without keys, cut to 1,000 characters."""
-        text = self._without_secrets(text)
+        """Return a short text without keys or lone surrogates, cut to 1,000 characters."""
+        text = self._without_secrets(encodable(text))
         cut = text if len(text) <= _MAX_TEXT_CHARS else f"{text[: _MAX_TEXT_CHARS - 1]}…"
         return redacted_text(cut)
 

@@ -35,7 +35,7 @@ from tool_search.proxy.requests import (
 )
 from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
 from tool_search.proxy.state import SQLiteExchanges, open_evidence, open_state
-from tool_search.proxy.stored import stored_reply
+from tool_search.proxy.stored import stored_reply, warn_of_lost_result
 from tool_search.proxy.tools import ClientTools, ToolLists
 from tool_search.proxy.turn import Turn
 from tool_search.proxy.upstreams import Upstreams, kept_headers, sent_events
@@ -157,6 +157,10 @@ class ProxyService:
             return self._unreachable(asked, exc)
         except asyncio.CancelledError:
             self._end(asked, CLIENT_LEFT)
+            raise
+        except Exception:
+            # Its report has to end too: the inspector shows it as under way until then.
+            self._end(asked, 500)
             raise
 
     async def _answered(self, asked: ClientRequest) -> ProxyReply:
@@ -315,6 +319,7 @@ class ProxyService:
             return None
         owner = self._owner(headers)
         exchange = await exchange_of_reply(self._exchanges, owner, about.reply_id)
+        refused: ProxyReply | None = None
         replies: list[JSON] = []
         for each in about.paths(method, exchange):
             asked = {**headers, "accept-encoding": "identity"}
@@ -325,12 +330,15 @@ class ProxyService:
             reply = await read_object(raw) if response.status_code < 400 else None
             if reply is None:
                 kept = kept_headers(response.headers.items())
-                return ProxyReply(response.status_code, kept, raw)
+                refused = ProxyReply(response.status_code, kept, raw)
+                if method == "DELETE" and response.status_code == 404:
+                    continue  # by an earlier try, which did not come to the next ones
+                return refused
             replies.append(reply)
         if not replies:
-            return None
+            return refused
         body = json_bytes(about.visible(replies, exchange))
-        return ProxyReply(response.status_code, {"content-type": "application/json"}, body)
+        return ProxyReply(200, {"content-type": "application/json"}, body)
 
     async def forward(
         self,
@@ -383,10 +391,10 @@ class ProxyService:
                 break
             await turn.keep_unanswered(self._exchanges)
         await turn.keep(self._exchanges)
-        merged = turn.merged()
+        merged = json_bytes(turn.merged())
         headers = self._reply_headers(asked, response)
         self._end(asked, response.status_code)
-        return ProxyReply(response.status_code, headers, json_bytes(merged))
+        return ProxyReply(response.status_code, headers, merged)
 
     def _send(self, asked: ClientRequest, content: bytes) -> Any:
         asked.report.sent.append(content)
@@ -401,6 +409,7 @@ class ProxyService:
         """Return the provider's own error, with its status and `retry-after`."""
         headers = kept_headers(response.headers.items())
         headers.pop("content-encoding", None)
+        warn_of_lost_result(asked.upstream.id, asked.body, raw)
         asked.report.reply = raw
         self._end(asked, response.status_code)
         return ProxyReply(response.status_code, headers, raw)
@@ -423,12 +432,12 @@ class ProxyService:
 
     async def _translated(self, asked: ClientRequest, search: ClientSearch) -> ProxyReply:
         """Answer a client that searches by itself with the reply of a provider that cannot."""
+        original = await read_object(asked.report.raw) or {}
         stack = AsyncExitStack()
         async with asked.report.waits():
             response = await stack.enter_async_context(self._send(asked, asked.raw))
         headers = kept_headers(response.headers.items())
         headers.pop("content-encoding", None)
-        original = await read_object(asked.report.raw) or {}
         if response.status_code < 400 and "event-stream" in headers.get("content-type", ""):
             stream = asked.dialect.stream(lambda _name, _namespace: False, original)
             visible = _searched(asked, search, stream, stack, response)
@@ -439,9 +448,9 @@ class ProxyService:
         reply = await read_object(raw) if response.status_code < 400 else None
         if reply is None:
             return self._as_it_came(asked, response, raw)
+        shown = json_bytes(asked.dialect.echoed(search.reply(reply), original))
         self._end(asked, response.status_code)
-        shown = asked.dialect.echoed(search.reply(reply), original)
-        return ProxyReply(response.status_code, headers, json_bytes(shown))
+        return ProxyReply(response.status_code, headers, shown)
 
     async def _events(
         self, asked: ClientRequest, stream: ReplyStream, visible: AsyncGenerator[SentEvent]

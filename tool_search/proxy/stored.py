@@ -6,18 +6,22 @@ Source: OpenAI, "Retrieve a model response", "Delete a model response", "List in
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tool_search.proxy.dialects.base import JSON, CallAnswers, VisibleCall
 from tool_search.proxy.dialects.openai_responses import OpenAIResponses
-from tool_search.proxy.history import Exchange
+from tool_search.proxy.history import Exchange, conversation_id
 
-__all__ = ["StoredReply", "answers_of", "stored_answers", "stored_reply"]
+__all__ = ["StoredReply", "answers_of", "stored_answers", "stored_reply", "warn_of_lost_result"]
 
 _PATH = re.compile(r"(?:/v1)?/responses/(?P<id>[^/]+)(?P<rest>/input_items|/cancel)?")
 _DIALECT = OpenAIResponses()
+# "No tool output found for function call call_...", of OpenAI's Responses.
+_UNANSWERED = b"No tool output found"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,17 @@ def stored_answers(answers: CallAnswers) -> dict[str, list[str | None] | None]:
         call_id: None if call is None else [call.name, call.arguments, call.namespace]
         for call_id, call in answers.items()
     }
+
+
+def warn_of_lost_result(upstream: str, body: JSON, refusal: bytes) -> None:
+    """Log the refusal of a request whose kept history may have a search without its result."""
+    is_continued = body.get("previous_response_id") or conversation_id(body)
+    if is_continued and _UNANSWERED in refusal:
+        _log.warning(
+            "upstream %s: a call in the kept history has no result; if it is a search, this "
+            "proxy has lost its state: the client has to begin anew, or to send the history",
+            upstream,
+        )
 
 
 def answers_of(exchange: Exchange) -> dict[str, VisibleCall | None]:
