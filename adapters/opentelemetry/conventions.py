@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from tool_search.events import RequestFinished, RequestStarted
+from tool_search.events import Done, RequestFinished, RequestStarted
 
 __all__ = [
     "SCOPE",
@@ -22,6 +22,7 @@ __all__ = [
     "finish_reason",
     "of_answer",
     "of_request",
+    "turn_error",
 ]
 
 SCOPE = "tool_search"
@@ -50,6 +51,8 @@ _SERVICES = (
 )
 # What a message of the conventions' JSON Schema may end with.
 _FINISHED = {"answer": "stop", "calls": "tool_call", "refusal": "content_filter"}
+# The ends of turns that have an answer, as `Bot.ask` returns it.
+_ANSWERS = ("answer", "length", "max_steps")
 
 
 def captures_content(environment: Mapping[str, str] | None = None) -> bool:
@@ -66,6 +69,11 @@ def finish_reason(stop_reason: str) -> str:
     return _FINISHED.get(stop_reason, stop_reason)
 
 
+def turn_error(done: Done) -> str:
+    """Return the kind of failure of a turn without an answer; empty if it has one."""
+    return "" if done.stop_reason in _ANSWERS else done.stop_reason
+
+
 def of_request(request: RequestStarted) -> dict[str, str | int]:
     """Return the attributes that a request's span and metrics share."""
     dialect, _, rest = request.origin.partition(":")
@@ -77,7 +85,9 @@ def of_request(request: RequestStarted) -> dict[str, str | int]:
     }
     if host:
         shared["server.address"] = host
-        shared["server.port"] = int(port) if port.isdigit() else 443
+    if port.isdigit():
+        # An address without a port may be one of http or of https.
+        shared["server.port"] = int(port)
     return shared
 
 

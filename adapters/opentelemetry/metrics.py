@@ -13,6 +13,7 @@ from tool_search.adapters.opentelemetry.conventions import (
     TOKENS,
     of_answer,
     of_request,
+    turn_error,
 )
 from tool_search.events import (
     Done,
@@ -33,7 +34,6 @@ _AGENT = {"gen_ai.operation.name": "invoke_agent"}
 # Turns of which no end was seen.
 _MAX_ANSWERING = 10_000
 _NOT_FAILURES = ("requested", "primary_available", "second_chance")
-_ANSWERS = ("answer", "length", "max_steps")
 
 
 class TurnMetrics:
@@ -116,7 +116,8 @@ class TurnMetrics:
     def _done(self, event: Done, seen: TurnEvent) -> None:
         self.forget(seen.conversation)
         shared = {**_AGENT, "tool_search.provider": event.provider}
-        failed = {} if event.stop_reason in _ANSWERS else {"error.type": event.stop_reason}
+        kind = turn_error(event)
+        failed = {"error.type": kind} if kind else {}
         self._duration.record(seen.elapsed_s, attributes={**shared, **failed})
         self._steps.record(event.steps, attributes=shared)
 

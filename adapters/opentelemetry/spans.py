@@ -12,15 +12,13 @@ from opentelemetry.metrics import Histogram
 from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 
 from tool_search.adapters.opentelemetry.content import output_messages
-from tool_search.adapters.opentelemetry.conventions import finish_reason
+from tool_search.adapters.opentelemetry.conventions import finish_reason, turn_error
 from tool_search.events import Done, RequestFinished
 from tool_search.execution.results import ExecutionResult
 from tool_search.messages import Message
 from tool_search.values.redaction import redacted_text
 
 __all__ = ["OpenCall", "OpenRequest", "OpenTurn", "call_error", "fail"]
-
-_ANSWERS = ("answer", "length", "max_steps", "refusal")
 
 
 def fail(span: Span, kind: str, description: str = "") -> None:
@@ -94,8 +92,8 @@ class OpenTurn:
                 "tool_search.turn.cache_read_tokens": usage.cache_read_tokens,
             }
         )
-        if done.stop_reason not in _ANSWERS:
-            fail(span, done.stop_reason)
+        if kind := turn_error(done):
+            fail(span, kind)
         if self._record_content and span.is_recording():
             answer = Message(role="assistant", content=done.answer)
             written = output_messages(answer, finish_reason(done.stop_reason))

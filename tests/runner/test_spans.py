@@ -9,6 +9,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -44,6 +45,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from tool_search.adapters.opentelemetry import OpenTelemetry
+from tool_search.adapters.opentelemetry.conventions import of_request
+from tool_search.events import RequestStarted
 
 
 class Traced:
@@ -163,6 +166,7 @@ async def test_a_request_follows_the_conventions_and_says_what_was_saved(
     assert said["gen_ai.response.id"].startswith("msg_")
     assert said["gen_ai.response.finish_reasons"] == ("tool_call",)
     assert said["server.address"] == "127.0.0.1"
+    assert said["server.port"] == urlsplit(bench.server.anthropic_base_url).port
     assert said["gen_ai.usage.input_tokens"] > 0 < said["gen_ai.usage.output_tokens"]
     assert said["gen_ai.response.time_to_first_chunk"] > 0
     assert said["tool_search.provider"] == "claude"
@@ -294,6 +298,28 @@ async def test_a_turn_that_nobody_answers_is_an_error(bench: Bench, traced: Trac
     whole = traced.one("invoke_agent support")
     assert whole.status.status_code is StatusCode.ERROR
     assert facts(whole)["error.type"] == "AllProvidersFailedError"
+
+
+async def test_a_refused_turn_is_an_error_of_its_span_and_of_its_metric(
+    bench: Bench, traced: Traced
+) -> None:
+    script(bench, [ModelReply(text="", stop_reason="refusal")])
+    await turn(await bot(bench, traced, "claude"))
+    whole = traced.one("invoke_agent support")
+    assert whole.status.status_code is StatusCode.ERROR
+    (measured,) = traced.metrics["gen_ai.invoke_agent.duration"]
+    assert facts(whole)["error.type"] == measured.attributes["error.type"] == "refusal"
+    assert traced.one("chat claude-sonnet-4-6").status.status_code is StatusCode.UNSET
+
+
+def test_a_port_that_the_address_does_not_name_is_not_guessed() -> None:
+    started = RequestStarted(
+        provider="p", model="m", origin="openai_chat:llm.example/m", strategy="generic",
+        phase="answer", tools=0, deferred=0, tool_tokens=0, saved_tokens=0,
+    )  # fmt: skip
+    said = of_request(started)
+    assert said["server.address"] == "llm.example"
+    assert "server.port" not in said
 
 
 async def test_a_consumer_that_stops_leaves_no_span_open(bench: Bench, traced: Traced) -> None:

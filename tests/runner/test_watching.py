@@ -83,6 +83,25 @@ async def test_an_async_observer_that_fails_loses_nothing(
     assert "hunter22" not in caplog.text
 
 
+async def test_an_observer_whose_own_work_is_cancelled_loses_nothing(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[TurnEvent] = []
+    at_once: list[TurnEvent] = []
+
+    async def gives_up(event: TurnEvent) -> None:
+        seen.append(event)
+        raise asyncio.CancelledError
+
+    script(bench, "Words.")
+    calls = CallOptions(turn_observers=[gives_up, at_once.append])
+    runner = await bench.runner("claude", calls=calls)
+    await turn(runner)
+    await runner.aclose()
+    assert seen == at_once
+    assert caplog.text.count("an observer of turns failed") == len(seen)
+
+
 async def test_an_observer_that_hangs_is_ended_with_the_bot(
     bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

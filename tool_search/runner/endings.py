@@ -18,7 +18,7 @@ def ending_notice(reply: ReplyEnd, provider: str) -> Notice | None:
         what = f"; {cut} of its calls were cut, and not run" if cut else ""
         return Notice(
             "reply_cut",
-            f"{provider!r} ended its reply before it was complete{detail}{what}; where that "
+            f"{provider!r} ended its reply before it was complete{detail}{what}; if that "
             "happens often, raise the limit of a reply's tokens (extra_body)",
         )
     return None

@@ -84,6 +84,11 @@ class _Line:
             while self._waiting:
                 try:
                     await self._waiting[0]
+                except asyncio.CancelledError:
+                    # What an observer waits for may be cancelled: the next event is still due.
+                    if self._task is not None and self._task.cancelling():
+                        raise
+                    _log_failure()
                 except Exception:  # noqa: BLE001  # the bot's own: it must not end a turn
                     _log_failure()
                 self._waiting.popleft()
