@@ -45,6 +45,18 @@ def test_a_conversation_in_full_mode_costs_what_it_costs() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_a_search_that_takes_more_than_it_saves_is_said(language: Language) -> None:
+    few = ProviderCost(model="m", price=PRICE, has_cache=True).with_turn(
+        requests=2, searches=1, usage=Usage(input_tokens=1_000), shown=160, full=70
+    )
+    assert few.full_input_tokens < 1_000
+    advice = "tool_schema_mode: auto"
+    assert advice in "\n".join(ConversationCost(providers={"a": few}).sentences(language))
+    many = ConversationCost(providers={"a": ONE_TURN}).sentences(language)
+    assert advice not in "\n".join(many)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_model_without_a_price_is_named_and_no_money_invented(language: Language) -> None:
     unknown = ProviderCost(model="local-model", price=None, has_cache=True).with_turn(
         requests=1, searches=0, usage=Usage(input_tokens=10), shown=1, full=1

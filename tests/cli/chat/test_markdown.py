@@ -49,6 +49,13 @@ def drawn(text: str, columns: int) -> str:
     return file.getvalue()
 
 
+def test_one_empty_line_is_between_blocks_and_code_keeps_its_own() -> None:
+    shown = drawn("- a\n\n| b |\n|---|\n| c |\n\nd\n\n```\ne\n\n\nf\n```\n", 20)
+    lines = [line.strip() for line in shown.split("\n")]
+    assert lines[: lines.index("d") + 1] == ["• a", "", "b", "─", "c", "", "d"]
+    assert lines.index("f") - lines.index("e") == 3
+
+
 @pytest.mark.parametrize("columns", [20, 80, 120])
 def test_lines_fit_and_no_text_is_lost(columns: int) -> None:
     shown = drawn(ANSWER, columns)

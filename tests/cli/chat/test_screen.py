@@ -14,6 +14,7 @@ from tool_search.events import (
     Done,
     ProviderSwitched,
     RunnerEvent,
+    RunnerWarning,
     TextDelta,
     ToolCallStarted,
     ToolFinished,
@@ -68,6 +69,21 @@ def test_an_answer_that_did_not_stream_is_shown(terminal: Emulator) -> None:
     assert shown(terminal, done("It is *noon*."))[0] == "It is noon."
 
 
+def test_a_warning_after_the_text_does_not_show_it_again(terminal: Emulator) -> None:
+    cut = RunnerWarning(code="reply_cut", message="it was cut")
+    lines = shown(
+        terminal, TextDelta(text="Half "), TextDelta(text="of it"), cut, done("Half of it")
+    )
+    assert lines[:2] == ["Half of it", "warning: it was cut"]
+    assert "Half of it" not in lines[1:]
+
+
+def test_an_answer_that_is_not_the_streamed_text_is_shown(terminal: Emulator) -> None:
+    late = RunnerWarning(code="turn_timed_out", message="it took too long")
+    lines = shown(terminal, TextDelta(text="Half of"), late, done("It took too long."))
+    assert lines[:3] == ["Half of", "warning: it took too long", "It took too long."]
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_search_is_one_line(terminal: Emulator, language: Language) -> None:
     lines = shown(
@@ -100,7 +116,7 @@ def test_a_tool_that_no_search_named_is_told(terminal: Emulator) -> None:
 
 def test_lines_are_cut_to_the_terminal_and_words_wrapped(terminal: Emulator) -> None:
     long = ToolFinished(call=CALL, tool="hex_to_rgb", content="слово " * 50, is_error=False)
-    lines = shown(terminal, long, TextDelta(text="слово " * 50), done("x"))
+    lines = shown(terminal, long, TextDelta(text="слово " * 50), done("слово " * 50))
     assert lines[0].endswith("…")
     assert all(cell_len(line) <= 80 for line in lines)
     assert not any("\u0441\u043b\u043e\n" in line for line in lines)

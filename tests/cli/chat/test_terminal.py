@@ -169,6 +169,7 @@ def test_terminal_ctrl_c_at_the_prompt_ends_the_chat(terminal: Terminal) -> None
 def test_terminal_end_of_input_ends_the_chat(terminal: Terminal) -> None:
     terminal.type("\x04")
     assert terminal.process.wait(30) == 0
+    terminal.wait_for("\n")
 
 
 def test_terminal_ctrl_c_at_a_question_stops_the_answer(
@@ -199,6 +200,19 @@ def test_terminal_keeps_typed_lines_for_the_next_chat(bot: Path, terminal: Termi
     again.type("\x1b[A\x1b[A\n")
     again.wait_for("p: m")
     again.close()
+
+
+def test_terminal_reads_any_letters_although_the_system_lacks_the_locale(
+    bot: Path, server: StandInServer
+) -> None:
+    pytest.importorskip("readline")
+    server.reset(model=ScriptedModel([ModelReply(text="Полдень.")]))
+    foreign = Terminal(bot, variables={"LC_ALL": "ru_XX.UTF-8"})
+    foreign.wait_for("> ")
+    foreign.type("время\x7f\x7fя\n")
+    foreign.wait_for("Полдень.")
+    foreign.close()
+    assert server.requests[0].body["messages"][-1]["content"] == "врея"
 
 
 @pytest.mark.parametrize("end", ["SIGHUP", "SIGTERM"])

@@ -152,6 +152,9 @@ class ConversationCost:
             ),
             said("cost_full_tokens", read=number(self.full_input_tokens)),
         ]
+        has_searched = any(each.searches for each in self.providers.values())
+        if has_searched and self.full_input_tokens < usage.input_tokens:
+            lines.append(said("cost_search_more"))
         return [*lines, *self._money(said)]
 
     def _money(self, said: Callable[..., str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import locale
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -9,6 +10,8 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+
+import typer
 
 from tool_search.config.stores import data_folder
 
@@ -93,6 +96,11 @@ class LineHistory:
 
 def line_editor() -> ModuleType | None:
     """Return Python's `readline`, which `input` uses once it is loaded; None without one."""
+    if sys.flags.utf8_mode and locale.setlocale(locale.LC_CTYPE) in ("C", "POSIX"):
+        # LC_ALL may name a locale that the system lacks. Python reads UTF-8 then, but readline
+        # would take each byte of a Chinese or Russian letter for a command.
+        with suppress(locale.Error):
+            locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
     try:
         return import_module("readline")
     except ImportError:  # Windows
@@ -105,6 +113,7 @@ def typed_lines(history: LineHistory | None) -> Iterator[str]:
         try:
             line = input(_PROMPT) if sys.stdout.isatty() else _read_beside_results()
         except EOFError:
+            typer.echo(err=True)  # the shell's prompt begins its own line
             return
         if history is not None:
             history.add(line)

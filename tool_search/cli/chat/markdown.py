@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
@@ -121,7 +122,10 @@ class AnswerMarkdown(markdown.Markdown):
             del lines[0]
         while lines and _is_empty(lines[-1]):
             del lines[-1]
-        for line in lines:
+        for above, line in pairwise([[], *lines]):
+            # The end of a table and the start of what follows are two empty lines.
+            if _is_empty(above) and _is_empty(line):
+                continue
             yield from line
             yield Segment.line()
 

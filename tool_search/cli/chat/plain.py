@@ -129,6 +129,9 @@ class PlainScreen:
     def rest(self) -> None:
         """Show nothing: an answer is shown when it is whole."""
 
+    def make_room(self) -> None:
+        """Show nothing: only a terminal has text that is not finished."""
+
     def add_text(self, more: str) -> None:
         """Take a piece of the answer, which is shown when it is whole."""
 
@@ -157,7 +160,7 @@ class PlainScreen:
         return text(f"chat.{name}", self.language, **values)
 
     def _print(self, shown: str, style: str) -> None:
-        self.rest()
+        self.make_room()
         # A pipe has no width: its lines stay whole.
         self._side.print(Text(shown, style=style), soft_wrap=True)
 

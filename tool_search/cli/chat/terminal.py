@@ -15,7 +15,13 @@ from tool_search.cli.chat.markdown import AnswerMarkdown, finished_length
 from tool_search.cli.chat.plain import PlainScreen
 from tool_search.cli.exits import result_console
 from tool_search.cli.terminal.lines import cut, visible
-from tool_search.events import Done, RunnerEvent, ToolCallStarted, ToolFinished
+from tool_search.events import (
+    Done,
+    ProviderSwitched,
+    RunnerEvent,
+    ToolCallStarted,
+    ToolFinished,
+)
 
 __all__ = ["TerminalScreen"]
 
@@ -41,7 +47,8 @@ class TerminalScreen(PlainScreen):
         self._live: Live | None = None
         self._label = ""
         self._unfinished = ""
-        self._has_streamed = self._has_blocks = False
+        self._streamed: list[str] = []
+        self._has_blocks = False
         self._next_split_s = 0.0
         self._works = False
         name = "dots" if self._console.encoding.startswith("utf") else "line"
@@ -49,6 +56,8 @@ class TerminalScreen(PlainScreen):
 
     def show(self, event: RunnerEvent) -> None:
         """Show an event of a turn, and the spinner until the next one."""
+        if isinstance(event, ProviderSwitched) and event.discarded_text:
+            self._streamed.clear()
         super().show(event)
         if isinstance(event, ToolCallStarted):
             name = "searching" if event.tool == self._search_tool else "calling"
@@ -68,20 +77,26 @@ class TerminalScreen(PlainScreen):
 
     def rest(self) -> None:
         """Show what is left of the answer, and stop the spinner."""
+        self.make_room()
+        self._streamed.clear()
+
+    def make_room(self) -> None:
+        """Show what is left of the text, and stop the spinner, above a line of the turn."""
         self._stop()
         if self._unfinished.strip():
             self._print_markdown(self._unfinished)
-        self._unfinished, self._has_blocks, self._has_streamed = "", False, False
+        self._unfinished, self._has_blocks = "", False
 
     def pause(self) -> None:
         """Stop the spinner until `work`: a person is asked something."""
         self._works = False
-        self.rest()
+        self.make_room()
 
     def add_text(self, more: str) -> None:
         """Show a piece of the answer; print the blocks that are finished."""
-        self._has_streamed = self._has_streamed or bool(more.strip())
-        self._unfinished += visible(more)
+        piece = visible(more)
+        self._streamed.append(piece)
+        self._unfinished += piece
         # Every piece would be too often: the unfinished block is read again each time.
         if "\n" not in more or time.monotonic() < self._next_split_s:
             return
@@ -93,8 +108,10 @@ class TerminalScreen(PlainScreen):
 
     def print_answer(self, answer: str) -> None:
         """Show the answer if it has not been streamed."""
-        if not self._has_streamed:
-            self._unfinished = visible(answer)
+        # A warning may be between the streamed text and the end of its turn.
+        if (whole := visible(answer)).strip() not in "".join(self._streamed):
+            self.make_room()
+            self._unfinished = whole
         self.rest()
         self._label = ""
 
