@@ -42,12 +42,15 @@ def test_a_conversation_in_full_mode_costs_what_it_costs() -> None:
     )
     assert full.full_input_tokens == 5_000
     assert full.full_dollars == full.dollars
+    same = ConversationCost(providers={"a": full}).sentences("en-US")
+    assert "tool_schema_mode" not in "\n".join(same)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_search_that_takes_more_than_it_saves_is_said(language: Language) -> None:
+@pytest.mark.parametrize("searches", [0, 1])
+def test_a_search_that_takes_more_than_it_saves_is_said(language: Language, searches: int) -> None:
     few = ProviderCost(model="m", price=PRICE, has_cache=True).with_turn(
-        requests=2, searches=1, usage=Usage(input_tokens=1_000), shown=160, full=70
+        requests=2, searches=searches, usage=Usage(input_tokens=1_000), shown=160, full=70
     )
     assert few.full_input_tokens < 1_000
     advice = "tool_schema_mode: auto"

@@ -164,6 +164,7 @@ def _until_it_ends(terminal: Terminal, interrupt: Callable[[], None]) -> None:
 def test_terminal_ctrl_c_at_the_prompt_ends_the_chat(terminal: Terminal) -> None:
     _until_it_ends(terminal, lambda: terminal.type("\x03"))
     assert terminal.process.poll() == 130
+    terminal.wait_for("\n")
 
 
 def test_terminal_end_of_input_ends_the_chat(terminal: Terminal) -> None:

@@ -152,8 +152,8 @@ class ConversationCost:
             ),
             said("cost_full_tokens", read=number(self.full_input_tokens)),
         ]
-        has_searched = any(each.searches for each in self.providers.values())
-        if has_searched and self.full_input_tokens < usage.input_tokens:
+        # In the mode `full` both are equal, except for rounding.
+        if self.full_input_tokens < usage.input_tokens - len(self.providers):
             lines.append(said("cost_search_more"))
         return [*lines, *self._money(said)]
 

@@ -112,9 +112,11 @@ def typed_lines(history: LineHistory | None) -> Iterator[str]:
     while True:
         try:
             line = input(_PROMPT) if sys.stdout.isatty() else _read_beside_results()
-        except EOFError:
+        except (EOFError, KeyboardInterrupt) as end:
             typer.echo(err=True)  # the shell's prompt begins its own line
-            return
+            if isinstance(end, EOFError):
+                return
+            raise
         if history is not None:
             history.add(line)
         yield line
