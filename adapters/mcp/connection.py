@@ -177,7 +177,10 @@ class ServerConnection:
                     raise
                 # The call did not run: the tool's schema, which says what is written into
                 # HTTP headers too, has changed since it was listed.
-                await self._list(session)
+                try:
+                    await self._list(session)
+                except (RefusedError, NotSentError, ValueError) as failed:
+                    raise exc from failed
                 self._on_change(self.name)
             try:
                 return await self._answer(session, method, params, on_progress)

@@ -18,6 +18,8 @@ from mcp.shared.exceptions import MCPError
 from tests.mcp.gateways import Heard, serving, text_of
 from tests.mcp.helpers import SERVERS, free_port, listening, until
 from tool_search.adapters.mcp import MCPSource
+from tool_search.adapters.mcp.protocol import HEADER_MISMATCH, RefusedError, Session
+from tool_search.errors import SourceError
 from tool_search.gateway import Gateway
 
 # Subscriptions of the handshake versions are deprecated, and what many clients have.
@@ -196,3 +198,19 @@ async def test_a_schema_that_changed_is_read_before_its_tool_is_called_again() -
         after = await source.request("notes", "tools/call", call)
         assert after["content"][0]["text"] == "sunny in Paris, by its header"
         await until(lambda: "x-mcp-header" in source.find("weather").parameters_json)  # type: ignore[union-attr]
+
+
+async def test_a_list_that_cannot_be_read_again_leaves_the_refusal_of_the_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def refuse(_: Session) -> None:
+        raise RefusedError("not now", code=-32_603, data=None)
+
+    async with modern_over_http() as entry, MCPSource({"notes": entry}, start_s=60) as source:
+        await source.request("notes", "tools/call", {"name": "rewrite", "arguments": {}})
+        monkeypatch.setattr(Session, "list_tools", refuse)
+        call = {"name": "weather", "arguments": {"region": "Paris"}}
+        with pytest.raises(SourceError) as refused:
+            await source.request("notes", "tools/call", call)
+
+    assert refused.value.code == HEADER_MISMATCH

@@ -163,6 +163,34 @@ async def test_conversation_with_a_reference_shows_the_model_the_deferred_tool(
     assert seen == [["get_weather"], ["get_weather", "get_time"]]
 
 
+async def test_text_after_results_is_in_the_turn_of_the_results(
+    server: StandInServer, claude: AsyncAnthropic, claude_body: Any
+) -> None:
+    views: list[ModelView] = []
+
+    def look(view: ModelView) -> ModelReply:
+        views.append(view)
+        return ModelReply(text="ok") if view.results else CALL
+
+    server.reset(model=ScriptedModel([look, look]))
+    message = await claude.messages.create(**claude_body)
+    results = [
+        {"type": "tool_result", "tool_use_id": block.id, "content": "sunny"}
+        for block in message.content
+        if block.type == "tool_use"
+    ]
+    claude_body["messages"] += [
+        {"role": "assistant", "content": message.content},
+        {"role": "user", "content": results},
+        {"role": "user", "content": "And the wind?"},
+    ]
+    await claude.messages.create(**claude_body)
+
+    last = views[-1].messages[-1]
+    assert [message.role for message in views[-1].messages] == ["user", "assistant", "user"]
+    assert ([result.text for result in last.results], last.text) == (["sunny"] * 2, "And the wind?")
+
+
 async def test_replayed_reply_with_thinking_is_accepted_and_a_changed_prefix_is_not(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:

@@ -42,7 +42,7 @@ def _turns(messages: Iterable[JSON]) -> Iterator[JSON]:
     """Yield the messages, with text after tool results in the message of the results.
 
     The service combines consecutive messages of one role into a single turn:
-    https://docs.claude.com/en/api/messages.
+    https://platform.claude.com/docs/en/api/messages.
     """
     before: JSON | None = None
     for message in messages:
