@@ -91,6 +91,7 @@ def test_prices_are_those_that_the_benchmarks_name_with_their_pages() -> None:
         ("claude-sonnet-4-6-20260115", None, True),
         ("claude-sonnet-4-6-fast", None, False),
         ("claude-sonnet-4-6", "https://proxy.example", False),
+        ("claude-sonnet-4-6", "https://api.anthropic.com", True),
         ("deepseek-flash", "https://api.deepseek.com/v1", True),
         ("deepseek-flash", None, False),
     ],

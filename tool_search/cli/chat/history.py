@@ -111,7 +111,7 @@ def typed_lines(history: LineHistory | None) -> Iterator[str]:
     """Yield typed lines, with editing if standard output is the terminal."""
     while True:
         try:
-            line = input(_PROMPT) if sys.stdout.isatty() else _read_beside_results()
+            line = input(_PROMPT) if sys.stdout.isatty() else _read_apart_from_results()
         except (EOFError, KeyboardInterrupt) as end:
             typer.echo(err=True)  # the shell's prompt begins its own line
             if isinstance(end, EOFError):
@@ -122,7 +122,7 @@ def typed_lines(history: LineHistory | None) -> Iterator[str]:
         yield line
 
 
-def _read_beside_results() -> str:
+def _read_apart_from_results() -> str:
     """Read one line; the prompt goes to standard error, apart from the results."""
     sys.stderr.write(_PROMPT)
     sys.stderr.flush()

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from tool_search.config.bot import ProviderConfig
+from tool_search.config.kinds import dialect_of
 from tool_search.providers.base import Usage
+from tool_search.providers.known import OWN_HOSTS
 
 __all__ = ["KNOWN_PRICES", "Price", "known_price"]
 
@@ -85,6 +87,8 @@ KNOWN_PRICES: tuple[Price, ...] = (
 def known_price(provider: ProviderConfig) -> Price | None:
     """Return the price of a provider's model; None if it is not known."""
     host = urlsplit(provider.base_url or "").hostname or ""
+    if host == OWN_HOSTS[dialect_of(provider.type)]:
+        host = ""  # the vendor's own address, written out
     for price in KNOWN_PRICES:
         same = provider.model == price.model or (
             provider.model.startswith(price.model)
