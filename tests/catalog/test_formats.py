@@ -160,7 +160,7 @@ def test_missing_schema_means_no_arguments(empty: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"name": "a"}\n{"name": "b",}', "cat, line 2, column 14: is not JSON"),
+        ('{"name": "a"}\n{"name": "b";}', "cat, line 2, column 13: is not JSON"),
         ('{"name": "a"}\n\n{"name": ', "cat, line 3, column 10: is not JSON"),
         ('{"name": "a", }\n{"name": "b"}', "cat, line 1, column 15: is not JSON"),
         ('{"name": "a",\n{"name": "b"}', "cat, line 1, column 14: is not JSON"),
