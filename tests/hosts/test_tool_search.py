@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -194,8 +194,25 @@ def test_what_one_conversation_finds_no_other_has() -> None:
     assert found == [(f"tool_{n:03}",) for n in range(30)] * 3
 
 
-def test_event_loops_share_one_object(tmp_path: Path) -> None:
-    store = SQLiteStore(tmp_path / "evidence.db")
+Opened = Callable[[Path], SQLiteStore]
+
+
+@pytest.fixture
+def opened() -> Iterator[Opened]:
+    """Open stores that are closed after the test."""
+    stores: list[SQLiteStore] = []
+
+    def store(path: Path) -> SQLiteStore:
+        stores.append(SQLiteStore(path))
+        return stores[-1]
+
+    yield store
+    for each in stores:
+        asyncio.run(each.aclose())
+
+
+def test_event_loops_share_one_object(tmp_path: Path, opened: Opened) -> None:
+    store = opened(tmp_path / "evidence.db")
     search = ToolSearch(TOOLBOX, store=store)
 
     async def conversation() -> int:
@@ -228,16 +245,16 @@ def taught(search: ToolSearch, user: str | None = None) -> int:
 
 
 def test_what_was_learned_ranks_first_in_a_new_conversation_and_after_a_restart(
-    tmp_path: Path,
+    tmp_path: Path, opened: Opened
 ) -> None:
     path = tmp_path / "evidence.db"
-    search = ToolSearch(TOOLBOX, store=SQLiteStore(path))
+    search = ToolSearch(TOOLBOX, store=opened(path))
     assert search.rank(OTHER_WORDS).names[:1] != ("count_words",)
     assert taught(search) == 1
     assert search.rank(OTHER_WORDS).names[0] == "count_words"
-    later = ToolSearch(TOOLBOX, store=SQLiteStore(path))
+    later = ToolSearch(TOOLBOX, store=opened(path))
     assert later.rank(OTHER_WORDS).names[0] == "count_words"
-    view = ToolSearch(TOOLBOX, store=SQLiteStore(path)).view()
+    view = ToolSearch(TOOLBOX, store=opened(path)).view()
     assert view.search({"query": OTHER_WORDS}).names[0] == "count_words"
 
 
@@ -251,8 +268,8 @@ def test_learning_lives_in_the_object_without_a_store_and_can_be_off() -> None:
     assert off.rank(OTHER_WORDS).names[:1] != ("count_words",)
 
 
-def test_a_user_teaches_first_of_all_that_user(tmp_path: Path) -> None:
-    store = SQLiteStore(tmp_path / "evidence.db")
+def test_a_user_teaches_first_of_all_that_user(tmp_path: Path, opened: Opened) -> None:
+    store = opened(tmp_path / "evidence.db")
     search = ToolSearch(TOOLBOX, store=store)
     assert taught(search, user="alice") == 1
     found = {
