@@ -229,7 +229,6 @@ def test_event_loops_share_one_object(tmp_path: Path, opened: Opened) -> None:
     with ThreadPoolExecutor(4) as threads:
         lessons = [*threads.map(lambda _: asyncio.run(conversations()), range(4))]
     assert lessons == [[1] * 4] * 4
-    asyncio.run(store.aclose())
 
 
 QUERY, OTHER_WORDS = "how long is my essay", "is the essay long"

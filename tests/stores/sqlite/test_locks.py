@@ -125,3 +125,10 @@ def _change(path: Path, column: str, value: object) -> None:
     with other:
         other.execute(f"UPDATE turn_lock SET {column} = ?", (value,))  # noqa: S608 - ours
     other.close()
+
+
+async def test_closing_a_store_again_does_nothing(path: Path) -> None:
+    store = SQLiteStore(path)
+    await store.load("c")
+    await store.aclose()
+    await store.aclose()

@@ -112,6 +112,7 @@ class SQLiteFile:
         self._identity = (0, 0)
         self.has_traces = False
         self._next_sweep = 0.0
+        self._is_closed = False
 
     async def read(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run the work in the store's thread, on one snapshot of the file."""
@@ -212,6 +213,9 @@ class SQLiteFile:
 
     async def aclose(self) -> None:
         """Close the file after all started work; it cannot be used again."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._next_sweep = 0.0
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._worker, self._sweep_if_due)
