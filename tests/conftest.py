@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+_RANDOM = "test_random.py"
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 
 # As hypothesis itself does: what gates a change is the same for each try, what a developer
@@ -45,7 +46,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest tests first, so that no worker is left with one at the end."""
-    items.sort(key=lambda item: "stateful" not in item.path.parts)
+    items.sort(key=lambda item: "stateful" not in item.path.parts and item.path.name != _RANDOM)
 
 
 @pytest.hookimpl(wrapper=True)

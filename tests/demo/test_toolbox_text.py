@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 import uuid
 
 import pytest
@@ -226,12 +225,11 @@ async def test_bad_input_is_refused_with_its_value(case: Case) -> None:
         await answer(case.tool, case.arguments)
 
 
-async def test_runaway_pattern_is_stopped() -> None:
-    """A pattern that would run for years ends with an error, and the loop stays free."""
-    started = time.monotonic()
-    with pytest.raises(ValueError, match="ran longer"):
+async def test_runaway_pattern_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pattern that would run for years ends with an error."""
+    monkeypatch.setattr("tool_search.demo.toolbox.patterns._SECONDS", 0.5)
+    with pytest.raises(ValueError, match=r"ran longer than 0\.5 s"):
         await regex_find("(a+)+$", "a" * 60 + "b")
-    assert time.monotonic() - started < 20
 
 
 async def test_pattern_that_python_warns_of_still_runs() -> None:

@@ -47,11 +47,11 @@ class TimeBudget:
     """Seconds that several runs share, one after another.
 
     Args:
-        seconds: The total.
+        seconds: The total; None: 15.
     """
 
-    def __init__(self, seconds: float = _SECONDS) -> None:
-        self._left = seconds
+    def __init__(self, seconds: float | None = None) -> None:
+        self._seconds = self._left = _SECONDS if seconds is None else seconds
         self._lock = threading.Lock()
 
     @contextmanager
@@ -64,8 +64,8 @@ class TimeBudget:
         with self._lock:
             if self._left <= 0:
                 raise WorkspaceError(
-                    f"the patterns of this turn have used up their {_SECONDS:g} s: search without "
-                    "look-around and back references"
+                    f"the patterns of this turn have used up their {self._seconds:g} s: search "
+                    "without look-around and back references"
                 )
             began = time.monotonic()
             try:
