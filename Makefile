@@ -21,9 +21,8 @@ $(DEMO_ENV)/.ready: pyproject.toml
 
 # Bytecode is written even where the environment says not to: the workers, and the processes
 # that tests start, would each compile what another has compiled.
-# One worker more than cores: while one waits for a time-out or a process, the others compute.
-# With two a core the four of a small machine collect twelve thousand tests twice too often.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
+# Two workers a core: while one waits for a time-out or a process, the other computes.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 test: $(READY)
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long and not clients and not redis" -n $(WORKERS) --dist worksteal
