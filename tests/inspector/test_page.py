@@ -159,6 +159,7 @@ def test_a_request_under_way_has_a_row_that_its_end_replaces(page: Any, start: S
         recorder.begin(RequestRow(id=name, at=1.0, model="slow", running=True))
     row = page.locator('tr[data-id="r1"]')
     row.wait_for()
+    page.locator('tr[data-id="r2"]').wait_for()
 
     assert row.locator("td").last.inner_text() == "running"
     assert row.locator("a").count() == 0
