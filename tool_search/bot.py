@@ -56,7 +56,7 @@ from tool_search.runner.runner import ToolSearchRunner
 from tool_search.sources import CombinedTools, ToolSource
 from tool_search.sources.failures import ServerFailures
 from tool_search.sources.updates import CatalogUpdates
-from tool_search.stores import ConversationKey, MemoryStore
+from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
 from tool_search.stores.opening import check_store, open_store
 
 __all__ = ["FORMER_MODULES", "Bot", "imported_from", "open_bot", "tools_from_modules"]
@@ -253,19 +253,13 @@ class Bot:
         )
         if (hold_ms := config.telemetry.loop_hold_ms) is not None:
             on_hold = getattr(calls.telemetry, "on_hold", None)
-            monitor = LoopMonitor(hold_s=hold_ms / 1000, on_hold=on_hold)
-            await stack.enter_async_context(monitor)
+            await stack.enter_async_context(LoopMonitor(hold_s=hold_ms / 1000, on_hold=on_hold))
         for provider in opened.built:
             await stack.enter_async_context(provider)
         with imported_from(self._source):
             listed = tools_from_modules(config.tools)
         sources = await self._open_sources(stack)
-        store = open_store(config.store, self._source, environment=self._environment)
-        if not isinstance(store, MemoryStore):
-            # Closed after the runner, which then writes what waits.
-            stack.push_async_callback(store.aclose)
-            if problem := await check_store(store):
-                _log.warning("store_unavailable: conversations are in memory for now: %s", problem)
+        store = await self._open_store(stack)
         functions = executable_tools((*listed, *self._tools))
         combined = CombinedTools(
             functions, sources, reserved=(config.tool_search.search_tool_name,)
@@ -296,6 +290,15 @@ class Bot:
             updates.start()
             stack.push_async_callback(updates.aclose)
         return runner
+
+    async def _open_store(self, stack: AsyncExitStack) -> ConversationStore:
+        store = open_store(self._config.store, self._source, environment=self._environment)
+        if not isinstance(store, MemoryStore):
+            # Closed after the runner, which then writes what waits.
+            stack.push_async_callback(store.aclose)
+            if problem := await check_store(store):
+                _log.warning("store_unavailable: conversations are in memory for now: %s", problem)
+        return store
 
     async def _open_sources(self, stack: AsyncExitStack) -> tuple[ToolSource, ...]:
         """Connect to the servers of the configuration.
@@ -423,6 +426,9 @@ def _telemetry(settings: TelemetrySettings) -> CallTelemetry | None:
         adapter = import_module(_TELEMETRY)
     except ImportError as exc:
         if settings.enabled == "auto":
+            # Without the extra nobody expects traces; one that is broken somebody does.
+            if not any(isinstance(each, ModuleNotFoundError) for each in (exc, exc.__cause__)):
+                _log.warning("telemetry_unavailable: there are no traces: %s", exc)
             return None
         raise ConfigurationError(
             f"telemetry.enabled is true, and OpenTelemetry is not installed: "

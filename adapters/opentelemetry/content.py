@@ -1,4 +1,4 @@
-"""What users, models and tools say, in the JSON of the conventions.
+"""The text of users, models and tools, in the JSON of the conventions.
 
 It is recorded only if the operator asks for it. Secrets are masked, and of a long history the
 last messages are kept.

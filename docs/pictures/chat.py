@@ -26,7 +26,7 @@ FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 sys.path[:0] = [str(ROOT), str(FOLDER)]
 
-from terminal import COLUMNS, THEMES, svg  # noqa: E402
+from terminal import COLUMNS, THEMES, svg, write_or_check  # noqa: E402
 
 import tool_search.cli  # noqa: E402
 from tool_search.cli.start import stand_in  # noqa: E402
@@ -49,7 +49,7 @@ _CODE = "```python\nmiles = kilometres / 1.609344\n```\n"
 
 
 class Talk(NamedTuple):
-    """What is said in one language.
+    """A conversation in one language.
 
     Attributes:
         question: The person's question.
@@ -197,14 +197,7 @@ def main() -> None:
         return
     if shutil.which("tmux") is None:
         sys.exit("the pictures of the chat need tmux; as root: apt-get install tmux")
-    stale = []
-    for path, drawn in pictures().items():
-        if not path.exists() or path.read_text(encoding="utf-8") != drawn:
-            stale.append(path.name)
-            if "--check" not in sys.argv[1:]:
-                path.write_text(drawn, encoding="utf-8")
-    if stale and "--check" in sys.argv[1:]:
-        sys.exit(f"stale: {', '.join(stale)}; run: make pictures")
+    write_or_check(pictures())
 
 
 if __name__ == "__main__":

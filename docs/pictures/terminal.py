@@ -10,6 +10,7 @@ import asyncio
 import io
 import re
 import sys
+from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
 
@@ -90,10 +91,10 @@ def pictures() -> dict[Path, str]:
     return drawn
 
 
-def main() -> None:
-    """Draw the pictures, or check them."""
+def write_or_check(pictures: Mapping[Path, str]) -> None:
+    """Write the pictures, by file; with `--check`, end the process if one is stale."""
     stale = []
-    for path, drawn in pictures().items():
+    for path, drawn in pictures.items():
         if not path.exists() or path.read_text(encoding="utf-8") != drawn:
             stale.append(path.name)
             if "--check" not in sys.argv[1:]:
@@ -103,4 +104,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    write_or_check(pictures())

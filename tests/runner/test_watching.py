@@ -208,6 +208,18 @@ async def test_telemetry_that_is_asked_for_and_missing_is_an_error(
             assert await bot.ask("Hello") == "Hello."
 
 
+async def test_telemetry_that_is_broken_is_logged(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "broken_telemetry.py").write_text("from json import nothing_of_this_name\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("tool_search.bot._TELEMETRY", "broken_telemetry")
+    with StandInServer(model=ScriptedModel([say("Hello.")])) as server:
+        async with open_bot(settings(server, enabled="auto")) as bot:
+            assert await bot.ask("Hello") == "Hello."
+    assert "telemetry_unavailable" in caplog.text
+
+
 class Receiver:
     """A collector of OTLP over HTTP: what arrived at each path."""
 

@@ -6,13 +6,13 @@ import asyncio
 import hmac
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
@@ -25,6 +25,7 @@ from tool_search.proxy.inspection import Inspection
 from tool_search.proxy.report import CLIENT_LEFT, Report
 from tool_search.proxy.service import ProxyReply, ProxyService
 from tool_search.proxy.settings import ProxyConfig, checked_config
+from tool_search.values.asgi import until_disconnect
 
 __all__ = ["TOKEN_HEADER", "ToolSearchProxy"]
 
@@ -113,8 +114,8 @@ class ToolSearchProxy:
         if raw is None:
             message = f"the request is longer than {self.config.listen.max_body_bytes} bytes"
             return JSONResponse(dialect.error_body(413, message), 413)
-        reply = await _until_disconnect(
-            request, self.service.answer(path, raw, headers, request.url.query)
+        reply = await until_disconnect(
+            request.receive, self.service.answer(path, raw, headers, request.url.query)
         )
         return _response(reply) if reply is not None else Response(status_code=CLIENT_LEFT)
 
@@ -178,27 +179,6 @@ async def _body(request: Request, most: int) -> bytes | None:
             return None
         pieces.append(piece)
     return b"".join(pieces)
-
-
-async def _until_disconnect(
-    request: Request, work: Coroutine[Any, Any, ProxyReply]
-) -> ProxyReply | None:
-    """Return a reply; None if the client went away, and the work is cancelled."""
-    task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_disconnected(request))
-    try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
-        return await task if task.done() else None
-    finally:
-        for each in (task, gone):
-            each.cancel()
-            with suppress(asyncio.CancelledError, ClientDisconnect):
-                await each
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _response(reply: ProxyReply) -> Response:

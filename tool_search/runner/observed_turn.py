@@ -47,7 +47,7 @@ class SentRequest:
 
 
 class TurnObservation:
-    """What observes the turns of one runner.
+    """The observers and the telemetry of one runner's turns.
 
     Args:
         options: The options of calls, with observers and telemetry.
@@ -78,7 +78,7 @@ class ObservedTurn:
     consumer traces between two events is not inside the turn.
 
     Args:
-        observation: What observes the runner's turns.
+        observation: The observers and the telemetry of the runner.
         conversation: The key of the conversation.
         message: The user's message.
     """

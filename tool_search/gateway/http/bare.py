@@ -6,11 +6,9 @@ stream of a search.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from typing import Any, TypeGuard
 
 from mcp.types.version import LATEST_HANDSHAKE_VERSION
@@ -23,6 +21,7 @@ from tool_search.gateway.clients import GatewayClient
 from tool_search.gateway.passing import PassedRequests
 from tool_search.gateway.service import GatewayService
 from tool_search.i18n import text
+from tool_search.values.asgi import until_disconnect
 from tool_search.values.clean_text import clean_line
 from tool_search.values.json import compact_json, read_json, shown
 from tool_search.values.redaction import log_failure
@@ -92,7 +91,7 @@ class BareRequests:
         # A notification has no answer; a ping has one, as MCProxy gives it.
         if isinstance(content, dict) and "id" not in content and _is_notification(content):
             return Response(status_code=202)
-        messages = await _until_disconnect(request, self._messages(request, content))
+        messages = await until_disconnect(request.receive, self._messages(request, content))
         if messages is None:
             return Response(status_code=_CLOSED)
         return _response(request, messages)
@@ -239,24 +238,3 @@ def _json(message: dict[str, Any]) -> str:
         return compact_json(message)
     except (TypeError, ValueError):  # lone surrogates, or numbers that JSON does not have
         return json.dumps(message, default=str)
-
-
-async def _until_disconnect(
-    request: Request, work: Awaitable[list[dict[str, Any]]]
-) -> list[dict[str, Any]] | None:
-    """Return the messages; None if the client went away, and the work is cancelled."""
-    task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_disconnected(request))
-    try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
-        return await task if task.done() else None
-    finally:
-        for each in (task, gone):
-            each.cancel()
-            with suppress(asyncio.CancelledError):
-                await each
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

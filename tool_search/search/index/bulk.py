@@ -139,19 +139,30 @@ def _read_block(
     firsts = ends[numbers] - (counts.cumsum() - counts)
     terms = content[np.repeat(firsts, counts) + np.arange(counts.sum())]
     fields = np.repeat(field, counts)
-    more_terms: list[int] = []
-    more_fields: list[int] = []
-    for place in others:
+    more_terms, more_fields = _read_others(block, others, words, segmenter, ones)
+    return np.concatenate([terms, more_terms]), np.concatenate([fields, more_fields]), ones
+
+
+def _read_others(
+    block: Sequence[tuple[int, Tool]],
+    places: Iterable[int],
+    words: _NumberedWords,
+    segmenter: Segmenter | None,
+    ones: NDArray[np.float64],
+) -> tuple[_Numbers, _Numbers]:
+    """Return the terms of tools that are read one by one, and the field of each.
+
+    What one occurrence adds in their fields is written into `ones`.
+    """
+    terms: list[int] = []
+    fields: list[int] = []
+    for place in places:
         listed = tool_fields(block[place][1], segmenter, words.vocabulary)
         for number, (one, found) in enumerate(listed, place * MAX_PARTS):
             ones[number] = one
-            more_terms += map(words.terms.__getitem__, found)
-            more_fields += repeat(number, len(found))
-    return (
-        np.concatenate([terms, np.array(more_terms, np.intp)]),
-        np.concatenate([fields, np.array(more_fields, np.intp)]),
-        ones,
-    )
+            terms += map(words.terms.__getitem__, found)
+            fields += repeat(number, len(found))
+    return np.array(terms, np.intp), np.array(fields, np.intp)
 
 
 def _is_special(

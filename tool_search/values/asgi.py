@@ -1,0 +1,37 @@
+"""Work for a client of an ASGI server, which may go away before it is done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any, TypeVar
+
+__all__ = ["until_disconnect"]
+
+_T = TypeVar("_T")
+
+
+async def until_disconnect(
+    receive: Callable[[], Awaitable[MutableMapping[str, Any]]], work: Awaitable[_T]
+) -> _T | None:
+    """Return the result of the work; None if the client goes away, and the work is cancelled.
+
+    Args:
+        receive: The server's `receive`, after the body of the request was read.
+        work: The work; what it raises is raised.
+    """
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(receive))
+    try:
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        return await task if task.done() else None
+    finally:
+        for each in (task, gone):
+            each.cancel()
+            with suppress(asyncio.CancelledError):
+                await each
+
+
+async def _disconnected(receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
