@@ -26,7 +26,8 @@ from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInSer
 COUNT = ModelCall(name="count_words", arguments={"text": "to be or not to be"})
 DONE = ModelReply(text="Done.")
 # The newest runners continue a conversation that the service keeps: later requests lack tools.
-HAS_THREADS = "thread" in signature(Anthropic(api_key="key").beta.messages.tool_runner).parameters
+with Anthropic(api_key="key") as _client:
+    HAS_THREADS = "thread" in signature(_client.beta.messages.tool_runner).parameters
 WHOLE: dict[str, Any] = {"thread": False} if HAS_THREADS else {}
 
 

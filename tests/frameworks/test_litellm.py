@@ -12,12 +12,13 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from openai import APIStatusError, OpenAI
+from openai import APIStatusError, DefaultHttpxClient, OpenAI
 
 from tool_search import ToolSearchConfig, tool_from_function
 from tool_search.demo.toolbox import TOOLBOX
@@ -158,6 +159,12 @@ def address(stage: tuple[StandInServer, str]) -> str:
     return stage[1]
 
 
+@cache
+def http_client() -> Any:
+    """Return the HTTP client of all bots, which is not collected in another's test."""
+    return DefaultHttpxClient()
+
+
 class Bot:
     """A bot that knows nothing of tool search: it sends every tool, and runs what is called.
 
@@ -170,7 +177,9 @@ class Bot:
     def __init__(
         self, address: str, *, tools: Any = TOOLS, stream: bool = False, key: str = KEY
     ) -> None:
-        self.client = OpenAI(base_url=address, api_key=key, max_retries=0)
+        self.client = OpenAI(
+            base_url=address, api_key=key, max_retries=0, http_client=http_client()
+        )
         self.tools = tools
         self.stream = stream
         self.messages: list[Any] = []
@@ -372,7 +381,7 @@ def test_usage_is_what_the_last_step_read_and_all_steps_wrote(
     server: StandInServer, address: str
 ) -> None:
     server.reset(model=ScriptedModel([searches("count words"), DONE]))
-    client = OpenAI(base_url=address, api_key=KEY)
+    client = OpenAI(base_url=address, api_key=KEY, http_client=http_client())
     asked: Any = {"model": "gpt", "messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
     usage = client.chat.completions.create(**asked).usage
     server.reset(model=ScriptedModel([searches("count words"), DONE]))

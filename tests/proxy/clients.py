@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from anthropic import Anthropic
-from openai import OpenAI
+from openai import DefaultHttpxClient, OpenAI
 
 from tool_search import tool_from_function
 from tool_search.demo.toolbox import TOOLBOX
@@ -34,6 +35,16 @@ QUESTIONS = (
 )
 
 
+@cache
+def http_client() -> DefaultHttpxClient:
+    """Return the HTTP client of all SDKs.
+
+    One lives as long as the process: an SDK's own, collected with a failed test's frames, warns
+    of open sockets in whatever test runs by then.
+    """
+    return DefaultHttpxClient()
+
+
 def run(name: str, arguments: dict[str, Any]) -> str:
     """Return the result of a tool of the toolbox."""
     return str(_TOOLS[name].function(**arguments))
@@ -47,7 +58,9 @@ class MessagesClient:
     def __init__(
         self, address: str, *, stream: bool, key: str = "x", model: str = "claude-sonnet-4-6"
     ) -> None:
-        self._client = Anthropic(base_url=address, api_key=key, max_retries=0)
+        self._client = Anthropic(
+            base_url=address, api_key=key, max_retries=0, http_client=http_client()
+        )
         self._stream = stream
         self._model = model
         self.history: list[Any] = []
@@ -93,7 +106,9 @@ class ChatClient:
     def __init__(
         self, address: str, *, stream: bool, key: str = "x", model: str = "gpt-5.4"
     ) -> None:
-        self._client = OpenAI(base_url=f"{address}/v1", api_key=key, max_retries=0)
+        self._client = OpenAI(
+            base_url=f"{address}/v1", api_key=key, max_retries=0, http_client=http_client()
+        )
         self._stream = stream
         self._model = model
         self.history: list[Any] = []
@@ -150,7 +165,9 @@ class ResponsesClient:
         stored: bool = False,
         in_conversation: bool = False,
     ) -> None:
-        self._client = OpenAI(base_url=f"{address}/v1", api_key=key, max_retries=0)
+        self._client = OpenAI(
+            base_url=f"{address}/v1", api_key=key, max_retries=0, http_client=http_client()
+        )
         self._stream = stream
         self._model = model
         self._stored = stored or in_conversation

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from openai import OpenAI
 
-from tests.proxy.clients import ANTHROPIC, RESPONSES
+from tests.proxy.clients import ANTHROPIC, RESPONSES, http_client
 from tests.proxy.conftest import serve, upstreams
 from tool_search.proxy.app import ToolSearchProxy
 from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
@@ -52,7 +52,9 @@ class SearchingClient:
     """A client of Responses that answers searches by itself, as Codex can."""
 
     def __init__(self, address: str, *, stream: bool) -> None:
-        self._client = OpenAI(base_url=f"{address}/v1", api_key="x", max_retries=0)
+        self._client = OpenAI(
+            base_url=f"{address}/v1", api_key="x", max_retries=0, http_client=http_client()
+        )
         self._stream = stream
         self.seen: list[str] = []
 

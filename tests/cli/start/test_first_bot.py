@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import anthropic
 import openai
@@ -93,15 +94,12 @@ def test_the_stand_in_serves_other_programs_until_ctrl_c() -> None:
     ) as serving:  # fmt: skip
         assert serving.stdout is not None
         addresses = dict(serving.stdout.readline().strip().split("=") for _ in range(2))
-        claude = anthropic.Anthropic(base_url=addresses["ANTHROPIC_BASE_URL"], api_key="any")
-        said = claude.messages.create(
-            model="claude-sonnet-4-6", max_tokens=50, messages=[{"role": "user", "content": "Hi"}]
-        )
+        hi: Any = [{"role": "user", "content": "Hi"}]
+        with anthropic.Anthropic(base_url=addresses["ANTHROPIC_BASE_URL"], api_key="any") as claude:
+            said = claude.messages.create(model="claude-sonnet-4-6", max_tokens=50, messages=hi)
         assert "Hi" in said.content[0].to_json()
-        gpt = openai.OpenAI(base_url=addresses["OPENAI_BASE_URL"], api_key="any")
-        chosen = gpt.chat.completions.create(
-            model="gpt-5.4", messages=[{"role": "user", "content": "Hi"}]
-        )
+        with openai.OpenAI(base_url=addresses["OPENAI_BASE_URL"], api_key="any") as gpt:
+            chosen = gpt.chat.completions.create(model="gpt-5.4", messages=hi)
         assert "Hi" in (chosen.choices[0].message.content or "")
         serving.send_signal(signal.SIGINT)
         _, errors = serving.communicate(timeout=30)
