@@ -13,30 +13,21 @@ from typing import Any
 import httpx2
 
 from tool_search.adapters.sdk.failures import ReplyFailedError
-from tool_search.errors import SessionError, ToolSearchError
+from tool_search.errors import ToolSearchError
 from tool_search.hosts.chain import ExchangeChain, owner_digest
-from tool_search.hosts.tool_search import ToolSearch
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.proxy.clients import client_of
 from tool_search.proxy.dialects.anthropic import AnthropicMessages
 from tool_search.proxy.dialects.base import JSON, ReplyStream, SentEvent, WireDialect
 from tool_search.proxy.dialects.client_search import ClientSearch
 from tool_search.proxy.dialects.openai_chat import OpenAIChat
 from tool_search.proxy.dialects.openai_responses import OpenAIResponses
-from tool_search.proxy.discoveries import found_in, split_turn, take_in
-from tool_search.proxy.history import History, exchange_of_reply, restore
-from tool_search.proxy.report import CLIENT_LEFT, PassReason, Report
-from tool_search.proxy.requests import (
-    ClientRequest,
-    has_tools,
-    json_bytes,
-    profile_of_request,
-    read_object,
-)
+from tool_search.proxy.history import exchange_of_reply
+from tool_search.proxy.preparation import Preparation
+from tool_search.proxy.report import CLIENT_LEFT, Report
+from tool_search.proxy.requests import ClientRequest, json_bytes, read_object
 from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
 from tool_search.proxy.state import SQLiteExchanges, open_evidence, open_state
 from tool_search.proxy.stored import stored_reply, warn_of_lost_result
-from tool_search.proxy.tools import ClientTools, ToolLists
 from tool_search.proxy.turn import Turn
 from tool_search.proxy.upstreams import Upstreams, kept_headers, sent_events
 from tool_search.stores.sqlite.store import SQLiteStore
@@ -48,7 +39,6 @@ DIALECTS: tuple[WireDialect, ...] = (AnthropicMessages(), OpenAIChat(), OpenAIRe
 """The formats that clients may speak."""
 
 _COUNT_TOKENS = "/v1/messages/count_tokens"
-_NAMES = ("", "_proxy", "_of_proxy")
 _log = logging.getLogger(__name__)
 
 
@@ -101,12 +91,11 @@ class ProxyService:
         self.upstreams = Upstreams(config.upstreams)
         self._begin = begin
         self._observe = observe
-        self._lists = ToolLists()
         store, self._secret = open_state(config.state)
         self._store = store
         self._evidence = open_evidence(config.state)
         self._exchanges = ExchangeChain(store)
-        self._searches: dict[str, ToolSearch] = {}
+        self._preparation = Preparation(config, self._exchanges, self._evidence)
 
     def dialect_of(self, path: str) -> WireDialect | None:
         """Return the format of a path; None for a path that is passed on."""
@@ -165,7 +154,7 @@ class ProxyService:
 
     async def _answered(self, asked: ClientRequest) -> ProxyReply:
         try:
-            turn = await self._turn(asked)
+            turn = await self._preparation.turn(asked)
         except Exception:  # noqa: BLE001  # whatever fails here, the client still gets its reply
             path = asked.path
             log_failure(_log, "the request goes on as it came: preparing it for %s failed", path)
@@ -183,99 +172,6 @@ class ProxyService:
     def _owner(self, headers: Mapping[str, str]) -> str:
         credential = headers.get("authorization") or headers.get("x-api-key") or ""
         return owner_digest(credential, self._secret)
-
-    async def _turn(self, asked: ClientRequest) -> Turn | None:
-        """Return the turn of a request; None for one that is passed on as it came."""
-        asked.report.passed = self._reason_to_pass(asked)
-        if asked.report.passed:
-            return None
-        dialect, profile = asked.dialect, profile_of_request(asked)
-        tools = await asyncio.to_thread(self._lists.read, dialect, asked.body, asked.rule)
-        asked.report.tools(tools)
-        if self._is_below(tools):
-            asked.report.passed = "few_tools"
-            return None
-        history = await restore(dialect, asked.body, asked.owner, self._exchanges)
-        turn = await asyncio.to_thread(self._prepared, asked, tools, history, profile)
-        if turn is None:
-            asked.report.passed = "few_tools"
-            return None
-        await self._search_of(turn).learn(turn.view)
-        asked.report.turn = turn
-        return turn
-
-    def _reason_to_pass(self, asked: ClientRequest) -> PassReason:
-        """Return the reason to pass a request on before its tools are read; empty: none."""
-        dialect = asked.dialect
-        mode = asked.rule.mode or self.config.mode
-        if mode == "off":
-            return "off"
-        if not has_tools(asked.body) or not dialect.is_searchable(asked.body):
-            return "no_tools"
-        asked.report.begin()
-        if mode != "inject" and dialect.defers(asked.body):
-            if profile_of_request(asked).is_native:
-                return "native"
-            asked.emulate(dialect.emulated(asked.body))
-            return "" if asked.found_by_client.is_searched else "emulated"
-        return "not_deferred" if mode == "emulate" else ""
-
-    def _is_below(self, tools: ClientTools) -> bool:
-        """True for a list that no search shortens; spares the work of a view."""
-        settings = self.config.tool_search
-        return (
-            settings.tool_schema_mode == "auto"
-            and settings.threshold_tokens is None
-            and tools.count <= settings.threshold
-        ) or not tools.catalog.deferred
-
-    def _prepared(
-        self, asked: ClientRequest, tools: ClientTools, history: History, profile: ProviderProfile
-    ) -> Turn | None:
-        earlier, current = split_turn(history.moments)
-        named = (tools.name_of(None, name) for name in asked.found_by_client.found)
-        found = [*history.found, *named, *found_in(earlier, tools)]
-        search = self._search_for(tools)
-        view = search.view(
-            found, tools=tools.catalog, first_message=history.first_text, user=asked.owner
-        )
-        if view.search_tool is None:
-            return None
-        take_in(view, current, tools)
-        view.read(
-            called=[tools.name_of(*each) for each in asked.dialect.required_tools(asked.body)]
-        )
-        return Turn(
-            dialect=asked.dialect,
-            body=asked.body,
-            tools=tools,
-            view=view,
-            profile=profile,
-            history=history,
-            owner=asked.owner,
-            max_searches=self.config.max_searches,
-        )
-
-    def _search_for(self, tools: ClientTools) -> ToolSearch:
-        """Return the search whose tool no tool of the client has the name of."""
-        settings = self.config.tool_search
-        taken = {name for _, name in (*tools.sources, *tools.plain)}
-        names = (f"{settings.search_tool_name}{end}" for end in _NAMES)
-        name = next((name for name in names if name not in taken), None)
-        if name is None:
-            raise SessionError(f"the client has tools of the names {_NAMES!r}")
-        if name not in self._searches:
-            learning = settings.learning
-            # A credential is a customer, not one of a bot's users.
-            own = learning.model_copy(update={"shared": learning.shared or False})
-            changed = {"search_tool_name": name, "learning": own}
-            self._searches[name] = ToolSearch(
-                (), settings.model_copy(update=changed), store=self._evidence
-            )
-        return self._searches[name]
-
-    def _search_of(self, turn: Turn) -> ToolSearch:
-        return self._searches[turn.view.search_tool_name]
 
     async def _passed(self, asked: ClientRequest, content: bytes | None = None) -> ProxyReply:
         """Send a request on, and its reply back, in bytes."""
