@@ -67,7 +67,10 @@ async def check_store(store: SQLiteStore | RedisStore) -> str:
         StoreError: The setting is wrong: only a person can correct it.
     """
     try:
-        await store.evidence_revision()
+        if isinstance(store, SQLiteStore):
+            await store.evidence_revision()
+        else:
+            await store.try_write()
     except StoreError as exc:
         if exc.fault in _WRONG_SETTING:
             raise

@@ -300,3 +300,45 @@ def test_a_cluster_forgets_on_all_its_nodes(
     assert run("learned", *where)["conversations"] == []
     left = [node.ask_all("KEYS", f"{prefix}:*head*") for node in nodes]
     assert left == [b"*0\r\n"] * 3
+
+
+_READERS = {
+    "without commands that write": ("~*", "+@all", "-@write"),
+    "with keys to read alone": ("%R~*", "+@read", "+@scripting", "+@connection", "+info"),
+}
+
+
+@pytest.mark.parametrize("rights", _READERS.values(), ids=_READERS)
+@pytest.mark.parametrize("conversations", [[], ["group:1", "group:2"]], ids=["empty", "filled"])
+def test_commands_that_read_need_no_right_to_write(
+    rights: tuple[str, ...],
+    conversations: list[str],
+    address: tuple[str, ...],
+    catalog: Path,
+    server: RedisServer,
+) -> None:
+    prefix = address[-1] if conversations else "nobody"
+    server.ask("ACL", "SETUSER", "reader", "reset", "on", ">secret", *rights)
+    before = server.ask_all("KEYS", f"{prefix}:*")
+    where = ("--store", server.url.replace("//", "//reader:secret@"), "--prefix", prefix)
+    assert run("learned", *where)["conversations"] == conversations
+    replayed = run("replay", *where, "--catalog", catalog)["conversations"]
+    assert [each["key"] for each in replayed] == conversations
+    refused = run("forget", *where, "--conversation", "group:1", status=1)
+    assert "refused this user" in refused
+    assert server.ask_all("KEYS", f"{prefix}:*") == before
+
+
+def test_commands_that_read_accept_a_replica(
+    address: tuple[str, ...], catalog: Path, server: RedisServer
+) -> None:
+    server.ask("REPLICAOF", "127.0.0.1", "1")
+    try:
+        for empty in (False, True):
+            where = (*address[:3], "nobody" if empty else address[3])
+            kept = run("learned", *where)["conversations"]
+            assert bool(kept) is not empty
+            replayed = run("replay", *where, "--catalog", catalog)["conversations"]
+            assert [each["key"] for each in replayed] == kept
+    finally:
+        server.ask("REPLICAOF", "NO", "ONE")

@@ -110,6 +110,17 @@ def test_a_user_without_rights_is_found_and_no_password_shown(
     assert "hunter" not in str([each.to_dict() for each in found])
 
 
+@pytest.mark.parametrize("rights", [("~*", "+@all", "-@write"), ("%R~*", "+@all")])
+def test_a_user_who_may_only_read_is_found(
+    own_server: RedisServer, examine: Examine, rights: tuple[str, ...]
+) -> None:
+    own_server.ask("ACL", "SETUSER", "reader", "on", ">hunter2", *rights)
+    found = examine(own_server.url.replace("//", "//reader:hunter2@"))
+    assert [each.code for each in found] == ["store_unreachable", "store_secret"]
+    assert "refused this user" in found[0].message("en-US")
+    assert own_server.ask_all("KEYS", "*") == b"*0\r\n"
+
+
 def test_each_primary_of_a_cluster_is_examined(tmp_path: Path, examine: Examine) -> None:
     if not has_server():
         pytest.skip(NO_SERVER)

@@ -21,6 +21,7 @@ from tool_search.errors import UnreadableRecordError
 from tool_search.messages import user_message
 from tool_search.stores import Grant
 from tool_search.stores.backlog import Backlog
+from tool_search.stores.erasure import Selection
 from tool_search.testing import ModelReply, ModelView
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install '.[redis]'")
@@ -324,6 +325,32 @@ async def test_a_cancelled_request_does_not_go_on(server: RedisServer, prefix: s
             are_cancelled = [task.cancel() for task in tasks]
             await asyncio.wait(tasks)
             assert [task.cancelled() for task in tasks] == are_cancelled
+
+
+async def test_nothing_is_written_before_there_is_something_to_keep(
+    server: RedisServer, prefix: str
+) -> None:
+    async with RedisStore(server.url, prefix=prefix) as store:
+        await store.try_write()
+        assert await store.load("a") is None
+        assert (await store.load_evidence()).entries == ()
+        await store.forget("a")
+        await store.erase(Selection(conversations=None, tools=None, users=None))
+        assert keys_of(server, prefix) == set()
+        await store.save("a", record())
+        assert "{store}:version" in keys_of(server, prefix)
+
+
+async def test_a_newer_worker_that_begins_a_store_meanwhile_is_left_alone(
+    server: RedisServer, prefix: str
+) -> None:
+    async with RedisStore(server.url, prefix=prefix) as store:
+        assert await store.load("a") is None
+        server.ask("SET", f"{prefix}:{{store}}:version", "2")
+        with pytest.raises(StoreError, match="its format is 2") as caught:
+            await store.save("a", record())
+        assert caught.value.fault == "newer"
+        assert keys_of(server, prefix) == {"{store}:version"}
 
 
 async def test_a_store_of_a_newer_version_is_left_alone(server: RedisServer, prefix: str) -> None:

@@ -37,7 +37,7 @@ async def check_redis(bot: Examined, *, live: bool) -> tuple[Finding, ...]:
         return tuple(findings)
     async with aclosing(store):
         try:
-            await store.evidence_revision()
+            await store.try_write()
             nodes = await store.node_facts()
         except StoreError as exc:
             code = "store_read_only" if exc.fault == "read_only" else "store_unreachable"

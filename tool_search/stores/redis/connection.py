@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 from tool_search.errors import StoreError
 from tool_search.stores.redis.faults import can_pass, fault_of, shown_address
 from tool_search.stores.redis.keys import Keys
-from tool_search.stores.redis.scripts import CHECK_VERSION, Script
+from tool_search.stores.redis.scripts import LOAD_VERSION, MARK_VERSION, TRY_WRITE, Script
 
 try:
     from redis import asyncio as redis_asyncio
@@ -63,6 +63,8 @@ class RedisConnection:
         self._opening = asyncio.Lock()
         self._places = asyncio.Semaphore(_MAX_REQUESTS)
         self._is_closed = False
+        self._is_marked = False
+        self._may_only_read = False
         self._down: StoreError | None = None
         self._delay = 0.0
         self._next_try = 0.0
@@ -75,12 +77,20 @@ class RedisConnection:
         """
 
         async def ask(client: Any) -> Any:
-            try:
-                return await client.evalsha(script.digest, len(keys), *keys, *args)
-            except exceptions.NoScriptError:
-                return await client.eval(script.source, len(keys), *keys, *args)
+            if script.is_adding and not self._is_marked:
+                self._check_version(await self._sent(client, MARK_VERSION, *self._marking))
+                self._is_marked = True
+            return await self._sent(client, script, keys, args)
 
         return await self._asked(ask)
+
+    async def try_write(self) -> None:
+        """Check that the server accepts writes of this user; nothing changes.
+
+        Raises:
+            StoreError: It does not, or cannot be reached.
+        """
+        await self.run(TRY_WRITE, self._keys.probe)
 
     async def matching(self, pattern: str) -> list[bytes]:
         """Return the keys that match a pattern, on all nodes."""
@@ -108,6 +118,25 @@ class RedisConnection:
         """Close the connection; it cannot be used again."""
         self._is_closed = True
         await self._drop()
+
+    @property
+    def _marking(self) -> tuple[Sequence[str], Sequence[int]]:
+        return self._keys.version, (VERSION,)
+
+    async def _sent(
+        self, client: Any, script: Script, keys: Sequence[str], args: Sequence[Any]
+    ) -> Any:
+        if script.is_reading and self._may_only_read:
+            return await _evaluated(client, "_RO", script, keys, args)
+        try:
+            return await _evaluated(client, "", script, keys, args)
+        except exceptions.NoPermissionError:
+            if not script.is_reading:
+                raise
+            # EVAL wants keys that the user may write too; proxies often know no EVAL_RO.
+            result = await _evaluated(client, "_RO", script, keys, args)
+            self._may_only_read = True
+            return result
 
     async def _asked(self, ask: Callable[[Any], Awaitable[_T]]) -> _T:
         if self._is_closed:
@@ -167,7 +196,7 @@ class RedisConnection:
                 client = redis_asyncio.RedisCluster.from_url(self._url, **self._options())
                 await client.initialize()
             self._check_server(server)
-            await self._check_version(client)
+            self._check_version(await self._sent(client, LOAD_VERSION, self._keys.version, ()))
         except BaseException:
             await client.aclose()
             raise
@@ -192,9 +221,9 @@ class RedisConnection:
                 fault="foreign",
             )
 
-    async def _check_version(self, client: Any) -> None:
-        script = CHECK_VERSION.source
-        stored: bytes = await client.eval(script, 1, *self._keys.version, VERSION)
+    def _check_version(self, stored: bytes | None) -> None:
+        if stored is None:
+            return
         if not stored.isdigit():
             raise StoreError(
                 f"the store in Redis at {self.address} has data of another program under "
@@ -211,8 +240,20 @@ class RedisConnection:
 
     async def _drop(self) -> None:
         client, self._client = self._client, None
+        self._is_marked = self._may_only_read = False
         if client is not None:
             await client.aclose()
+
+
+async def _evaluated(
+    client: Any, suffix: str, script: Script, keys: Sequence[str], args: Sequence[Any]
+) -> Any:
+    """Run a script by `EVAL`, or with the suffix `_RO` by `EVAL_RO`."""
+    rest = (len(keys), *keys, *args)
+    try:
+        return await client.execute_command(f"EVALSHA{suffix}", script.digest, *rest)
+    except exceptions.NoScriptError:
+        return await client.execute_command(f"EVAL{suffix}", script.source, *rest)
 
 
 def _cancellation() -> Callable[[], bool]:

@@ -63,6 +63,8 @@ _BY_CODE: dict[str, StoreFault] = {
     "NOREPLICAS": "unreachable",
     "LOADING": "unreachable",
     "TRYAGAIN": "unreachable",
+    # An ACL that refuses a command inside a script has no code.
+    "user executing the script": "no_permission",
 }
 _CODE = re.compile(r"\b(" + "|".join(_BY_CODE) + r")\b")
 

@@ -26,6 +26,7 @@ class Keys:
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
         self.version = (f"{prefix}:{{store}}:version",)
+        self.probe = (f"{prefix}:{{store}}:probe",)
         self.grants = tuple(
             f"{prefix}:{{grants}}:{part}" for part in ("entries", "sources", "meta")
         )

@@ -13,7 +13,6 @@ from hashlib import sha1
 __all__ = [
     "ADD_GRANTS",
     "APPEND",
-    "CHECK_VERSION",
     "CLEAR_EVIDENCE",
     "ERASE_GRANTS",
     "EVIDENCE_REVISION",
@@ -24,7 +23,9 @@ __all__ = [
     "LOAD_GRANTS",
     "LOAD_MODE",
     "LOAD_SALT",
+    "LOAD_VERSION",
     "LOCK",
+    "MARK_VERSION",
     "NAME",
     "OLD_GRANTS",
     "PAGE",
@@ -35,6 +36,7 @@ __all__ = [
     "SAVE_MODE",
     "SET_ASIDE",
     "STAGE",
+    "TRY_WRITE",
     "UNLOCK",
     "USED",
     "WRITE_EVIDENCE",
@@ -48,10 +50,14 @@ class Script:
     Attributes:
         source: The Lua text.
         digest: The digest of the text.
+        is_reading: True if it changes nothing.
+        is_adding: True if it stores something, and not only erases or locks.
     """
 
     def __init__(self, body: str, *, flags: str = "") -> None:
         header = f"#!lua flags={flags}" if flags else "#!lua"
+        self.is_reading = flags == _READS
+        self.is_adding = not flags
         self.source = f"{header}\n{body.strip()}\n"
         # Redis names scripts by SHA-1; nothing is protected by it.
         self.digest = sha1(self.source.encode(), usedforsecurity=False).hexdigest()
@@ -100,10 +106,16 @@ end
 """
 )
 
-# Returns the version of the stored form; sets it if there is none.
-CHECK_VERSION = Script(
+# Returns the version of the stored form; nil: nothing is stored yet.
+LOAD_VERSION = Script("return redis.call('GET', KEYS[1])", flags=_READS)
+
+# ARGV: version. Returns the version of the stored form; sets it if there is none.
+MARK_VERSION = Script(
     "redis.call('SETNX', KEYS[1], ARGV[1])\nreturn redis.call('GET', KEYS[1])", flags=_SMALL
 )
+
+# A write that changes nothing: the key does not exist. Redis refuses it as it refuses others.
+TRY_WRITE = Script("return redis.call('DEL', KEYS[1])", flags=_SMALL)
 
 # ARGV: version, name, keep_ms, then name, way and tool of each discovery.
 # Returns all discoveries, or the newer version.
@@ -391,8 +403,7 @@ CLEAR_EVIDENCE = Script(
     _COUNTED
     + """
 if revision() ~= ARGV[1] then return 0 end
-redis.call('UNLINK', entries, second)
-changed()
+if redis.call('UNLINK', entries, second) > 0 then changed() end
 return 1
 """,
     flags=_SMALL,

@@ -83,6 +83,14 @@ class RedisStore(StoreContext):
     def __repr__(self) -> str:
         return f"RedisStore({self._connection.address!r})"
 
+    async def try_write(self) -> None:
+        """Check that the server accepts writes of this user; nothing changes.
+
+        Raises:
+            StoreError: It does not, or cannot be reached.
+        """
+        await self._connection.try_write()
+
     async def aclose(self) -> None:
         """Close the connection; the store cannot be used again."""
         await self._connection.aclose()
