@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.clock import LoopClock
 
 _RANDOM = "test_random.py"
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
@@ -76,6 +78,13 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"needs the recordings and data sets in {SHARED.name}/ beside the checkout")
     return SHARED
+
+
+@pytest.fixture
+async def clock() -> AsyncIterator[LoopClock]:
+    """The clock of the test's event loop."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield LoopClock(patch)
 
 
 @pytest.fixture(scope="session", autouse=True)

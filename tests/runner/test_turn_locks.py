@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import suppress
 
 import pytest
 
-from tests.runner.bench import PATIENCE_S, Bench, call, calling, named, say, turn
+from tests.clock import LoopClock
+from tests.runner.bench import PATIENCE_S, Bench, call, calling, named, say, turn, until
 from tool_search import (
     ConversationRecord,
     Done,
@@ -21,6 +21,12 @@ from tool_search import (
 from tool_search.runner import turn_lock
 from tool_search.testing import ModelReply, ModelView, ScriptedModel
 
+LEASE_S = 6.0  # passed by moving the clock on
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
 
 class LockingStore(MemoryStore):
     """A store with locks and revisions; `failing` makes the locks fail."""
@@ -30,14 +36,16 @@ class LockingStore(MemoryStore):
         self.holders: dict[str, tuple[str, float]] = {}
         self.revisions: dict[str, int] = {}
         self.failing = False
+        self.given: list[str] = []
 
     async def lock_turn(self, key: str, *, holder: str, lease_s: float) -> bool:
         if self.failing:
             raise StoreError("no such server")
         held = self.holders.get(key)
-        if held is not None and held[0] != holder and held[1] > time.monotonic():
+        if held is not None and held[0] != holder and held[1] > _now():
             return False
-        self.holders[key] = holder, time.monotonic() + lease_s
+        self.holders[key] = holder, _now() + lease_s
+        self.given.append(holder)
         return True
 
     async def unlock_turn(self, key: str, *, holder: str) -> None:
@@ -99,39 +107,51 @@ async def test_turns_of_two_workers_wait_for_each_other(bench: Bench) -> None:
     assert store.holders == {}
 
 
-async def test_the_conversation_of_a_dead_worker_goes_on_after_its_lease(bench: Bench) -> None:
+async def test_the_conversation_of_a_dead_worker_goes_on_after_its_lease(
+    bench: Bench, clock: LoopClock
+) -> None:
     bench.server.reset(model=Echo())
     store = LockingStore()
-    assert await store.lock_turn("default", holder="dead", lease_s=0.1)
-    events = await turn(await bench.runner("gpt", store=store), "hello")
-    assert named(events, Done)[0].answer == "You said hello"
+    assert await store.lock_turn("default", holder="dead", lease_s=LEASE_S)
+    running = asyncio.create_task(turn(await bench.runner("gpt", store=store), "hello"))
+    await clock.move_on(0.9 * LEASE_S)
+    assert store.given == ["dead"]
+    await clock.move_on(0.1 * LEASE_S)
+    assert named(await running, Done)[0].answer == "You said hello"
 
 
-async def test_a_long_turn_keeps_its_lock(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn_lock, "_LEASE_S", 0.3)
+async def test_a_long_turn_keeps_its_lock(
+    bench: Bench, clock: LoopClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_lock, "_LEASE_S", LEASE_S)
     bench.server.reset(model=ScriptedModel([calling(call("wait")), say("Done.")]))
     store, waiting = LockingStore(), Waiting()
     worker = await bench.runner("gpt", store=store, tools=[waiting.tool])
     running = asyncio.create_task(turn(worker, "wait"))
     await waiting.begun.wait()
-    for _ in range(10):
-        await asyncio.sleep(0.06)
+    for renewals in range(1, 6):
+        await clock.move_on(LEASE_S / 3)
+        await until(lambda: len(store.given) > renewals)  # noqa: B023
         assert not await store.lock_turn("default", holder="other", lease_s=60)
     waiting.may_end.set()
     assert named(await running, Done)[0].answer == "Done."
 
 
 async def test_a_worker_that_lost_its_lock_ends_its_turn(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
+    clock: LoopClock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(turn_lock, "_LEASE_S", 0.03)
+    monkeypatch.setattr(turn_lock, "_LEASE_S", LEASE_S)
     bench.server.reset(model=ScriptedModel([calling(call("wait")), say("Done.")]))
     store, waiting = LockingStore(), Waiting()
     worker = await bench.runner("gpt", store=store, tools=[waiting.tool])
     running = asyncio.create_task(turn(worker, "wait"))
     await waiting.begun.wait()
-    store.holders["default"] = "other", time.monotonic() + 60
-    await asyncio.sleep(0.1)
+    store.holders["default"] = "other", _now() + 60
+    await clock.move_on(LEASE_S / 3)
+    await until(lambda: "turn_lock_lost" in caplog.text)
     waiting.may_end.set()
     with pytest.raises(SessionError, match="another worker"):
         await running

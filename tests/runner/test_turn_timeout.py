@@ -9,6 +9,7 @@ from contextlib import aclosing
 
 import pytest
 
+from tests.clock import LoopClock
 from tests.runner.bench import (
     FORECAST,
     PATIENCE_S,
@@ -44,7 +45,7 @@ from tool_search.i18n import text
 from tool_search.testing import Fault, ScriptedModel
 
 ALL = pytest.mark.parametrize("name", ["claude", "gpt", "responses"])
-LIMIT_S = 0.3
+LIMIT_S = 10.0  # passed by moving the clock on
 
 
 async def first_of(
@@ -68,11 +69,16 @@ def timed_out(events: list[RunnerEvent]) -> None:
 
 
 @ALL
-async def test_turn_ends_while_its_provider_is_silent(bench: Bench, name: str) -> None:
+async def test_turn_ends_while_its_provider_is_silent(
+    bench: Bench, clock: LoopClock, name: str
+) -> None:
     bench.server.reset(model=ScriptedModel([say("Fine.")]))
     bench.server.faults.add(Fault(delay_s=60))
     runner = await bench.runner(name, turn_timeout_s=LIMIT_S)
-    events = await turn(runner, "Привет")
+    running = asyncio.create_task(turn(runner, "Привет"))
+    await until(lambda: bench.requests)
+    await clock.move_on(LIMIT_S)
+    events = await running
     timed_out(events)
     assert named(events, Done)[0].answer == text("answer.timeout", "ru-RU")
     await settled()
@@ -80,7 +86,7 @@ async def test_turn_ends_while_its_provider_is_silent(bench: Bench, name: str) -
 
 
 @ALL
-async def test_each_open_call_has_its_one_result(bench: Bench, name: str) -> None:
+async def test_each_open_call_has_its_one_result(bench: Bench, clock: LoopClock, name: str) -> None:
     """Of three, one had ended, one ran and one had not begun; the one before them is found."""
     slow = SlowTool()
     script = [
@@ -90,7 +96,10 @@ async def test_each_open_call_has_its_one_result(bench: Bench, name: str) -> Non
     ]
     bench.server.reset(model=ScriptedModel(script))
     runner = await bench.runner(name, tools=[*some_tools(), slow.tool], turn_timeout_s=LIMIT_S)
-    events = await turn(runner)
+    running = asyncio.create_task(turn(runner))
+    await until(slow.running.is_set)
+    await clock.move_on(LIMIT_S)
+    events = await running
     timed_out(events)
     assert named(events, Done)[0].steps == 2
     assert slow.cancelled.is_set()
@@ -101,10 +110,11 @@ async def test_each_open_call_has_its_one_result(bench: Bench, name: str) -> Non
     assert named(await turn(runner), Done)[0].answer == "Fine."
 
 
-async def test_tool_that_ignores_its_end_holds_no_turn(bench: Bench) -> None:
-    free = asyncio.Event()
+async def test_tool_that_ignores_its_end_holds_no_turn(bench: Bench, clock: LoopClock) -> None:
+    begun, free = asyncio.Event(), asyncio.Event()
 
     async def stubborn() -> str:
+        begun.set()
         while not free.is_set():
             try:
                 await free.wait()
@@ -118,7 +128,10 @@ async def test_tool_that_ignores_its_end_holds_no_turn(bench: Bench) -> None:
     bench.server.reset(model=ScriptedModel([calling(call("stubborn")), say("Fine.")]))
     calls = CallOptions(limits=CallLimits(grace_s=0.05))
     runner = await bench.runner("gpt", tools=[made], turn_timeout_s=LIMIT_S, calls=calls)
-    timed_out(await turn(runner))
+    running = asyncio.create_task(turn(runner))
+    await until(begun.is_set)
+    await clock.move_on(LIMIT_S)
+    timed_out(await running)
     session = runner.session()
     assert session is not None
     assert_paired(session.history)
@@ -126,7 +139,9 @@ async def test_tool_that_ignores_its_end_holds_no_turn(bench: Bench) -> None:
     await settled()
 
 
-async def test_consumer_that_takes_no_further_event_holds_nothing(bench: Bench) -> None:
+async def test_consumer_that_takes_no_further_event_holds_nothing(
+    bench: Bench, clock: LoopClock
+) -> None:
     """The tool ends, the conversation is free, and the consumer reads why when it comes back."""
     slow = SlowTool()
     script = [calling(call("slow"), call("get_time")), say("Fine.")]
@@ -135,6 +150,7 @@ async def test_consumer_that_takes_no_further_event_holds_nothing(bench: Bench) 
     events = runner.run("Hello")
     async with aclosing(events):
         await first_of(events, ToolCallStarted)
+        await clock.move_on(LIMIT_S)
         await until(slow.cancelled.is_set)
         session = runner.session()
         assert session is not None
@@ -143,7 +159,9 @@ async def test_consumer_that_takes_no_further_event_holds_nothing(bench: Bench) 
         timed_out([event async for event in events])
 
 
-async def test_consumer_that_stops_at_the_first_event_holds_nothing(bench: Bench) -> None:
+async def test_consumer_that_stops_at_the_first_event_holds_nothing(
+    bench: Bench, clock: LoopClock
+) -> None:
     """Before the turn has even begun: the provider was swapped."""
     bench.server.reset(model=ScriptedModel([say("One."), say("Two.")]))
     runner = await bench.runner("claude", "gpt", turn_timeout_s=LIMIT_S)
@@ -151,19 +169,23 @@ async def test_consumer_that_stops_at_the_first_event_holds_nothing(bench: Bench
     runner.use("gpt")
     async with aclosing(runner.run("Again")) as events:
         await anext(events)
+        await clock.move_on(LIMIT_S)
         assert named(await turn(runner, "Me too"), Done)[0].answer == "Two."
         rest = [event async for event in events]
     timed_out(rest)
 
 
-async def test_forget_does_not_wait_for_a_consumer_that_is_gone(bench: Bench) -> None:
+async def test_forget_does_not_wait_for_a_consumer_that_is_gone(
+    bench: Bench, clock: LoopClock
+) -> None:
     """Without any limit of a turn; who comes back is told that there is nothing left."""
     bench.server.reset(model=ScriptedModel([say("My secret is long."), say("Hello.")]))
     runner = await bench.runner("gpt")
     async with aclosing(runner.run("Hello")) as events:
         await first_of(events, TextDelta)
-        async with asyncio.timeout(PATIENCE_S):
-            await runner.forget("default")
+        forgetting = asyncio.create_task(runner.forget("default"))
+        await clock.move_on(LIMIT_S)
+        await forgetting
         assert runner.session() is None
         with pytest.raises(SessionError, match="forgotten"):
             await anext(events)
@@ -186,23 +208,40 @@ async def test_forget_waits_for_a_consumer_that_takes_events(bench: Bench) -> No
     assert runner.session() is None
 
 
-async def test_consumer_that_stops_at_the_last_event_holds_nothing(bench: Bench) -> None:
+async def test_consumer_that_stops_at_the_last_event_holds_nothing(
+    bench: Bench, clock: LoopClock
+) -> None:
     """It need not ask for more, nor close the iteration."""
     bench.server.reset(model=ScriptedModel([say("One."), say("Two.")]))
     runner = await bench.runner("gpt", turn_timeout_s=LIMIT_S)
     async with aclosing(runner.run("Hello")) as events:
         await first_of(events, Done)
         assert named(await turn(runner, "And now?"), Done)[0].answer == "Two."
-        await asyncio.sleep(LIMIT_S)
+        await clock.move_on(LIMIT_S)
         assert [event async for event in events] == []
 
 
-async def test_waiting_for_another_turn_does_not_count(bench: Bench) -> None:
-    bench.server.reset(model=ScriptedModel([say("One."), say("Two.")]))
-    bench.server.faults.add(Fault(delay_s=0.5, times=2))
-    runner = await bench.runner("gpt", turn_timeout_s=0.95)
-    both = await asyncio.gather(turn(runner, "First"), turn(runner, "Second"))
-    assert [named(events, Done)[0].stop_reason for events in both] == ["answer"] * 2
+async def test_waiting_for_another_turn_does_not_count(bench: Bench, clock: LoopClock) -> None:
+    begun, may_end = asyncio.Semaphore(0), asyncio.Semaphore(0)
+
+    async def wait() -> str:
+        begun.release()
+        await may_end.acquire()
+        return "waited"
+
+    made = ExecutableTool(tool=tool("wait", "Wait.", always_load=True), function=wait)
+    script = [calling(call("wait")), say("One."), calling(call("wait")), say("Two.")]
+    bench.server.reset(model=ScriptedModel(script))
+    runner = await bench.runner("gpt", tools=[made], turn_timeout_s=LIMIT_S)
+    both = [asyncio.create_task(turn(runner, message)) for message in ("First", "Second")]
+    for _ in both:
+        await begun.acquire()
+        await clock.move_on(0.6 * LIMIT_S)
+        may_end.release()
+    done = [named(events, Done)[0] for events in await asyncio.gather(*both)]
+    assert [(end.answer, end.stop_reason) for end in done] == [
+        ("One.", "answer"), ("Two.", "answer"),
+    ]  # fmt: skip
 
 
 async def test_turn_within_its_time_is_as_ever(bench: Bench) -> None:
