@@ -31,8 +31,17 @@ from tool_search.catalog.tool import Tool
 from tool_search.config.mcp import MCPServerSettings
 from tool_search.errors import ConfigurationError, SourceError
 from tool_search.execution.results import describe_exception
-from tool_search.sources.base import OnUpdate, ServerState, ServerStatus, Unsubscribe
+from tool_search.sources.base import (
+    ListChange,
+    ListKind,
+    OnListChange,
+    OnUpdate,
+    ServerState,
+    ServerStatus,
+    Unsubscribe,
+)
 from tool_search.sources.definitions import ListedTools, read_definitions
+from tool_search.sources.paced import PacedCalls
 from tool_search.sources.variables import expand
 
 __all__ = ["ServerConnection"]
@@ -44,6 +53,7 @@ _STEADY_S = 30.0
 _PATIENCE_S = 5.0
 # Between two lists for notifications of a change, of which a server may send any number.
 _LIST_PAUSE_S = 1.0
+_PASSED_LISTS: tuple[ListKind, ...] = ("prompts", "resources")
 _PERSON_S = 300.0
 _ROUNDS = 4
 _LAST_WORDS_S = 0.1
@@ -59,6 +69,7 @@ class ServerConnection:
         settings: Its entry, with variables.
         environment: The variables.
         on_change: Called when its tools or its state have changed.
+        on_list_change: Called when its prompts or resources have changed.
 
     Attributes:
         name: The server's name.
@@ -72,6 +83,7 @@ class ServerConnection:
         environment: Mapping[str, str],
         *,
         on_change: Callable[[str], None],
+        on_list_change: OnListChange,
     ) -> None:
         self.name = name
         self.tools: tuple[Tool, ...] = ()
@@ -79,6 +91,10 @@ class ServerConnection:
         self._settings = settings
         self._environment = environment
         self._on_change = on_change
+        self._on_list_change = on_list_change
+        self._report = PacedCalls(self._report_list, interval_s=_LIST_PAUSE_S)
+        # The lists of prompts and resources that the server had when it was there.
+        self._lists: tuple[ListKind, ...] = ()
         self._state: ServerState = "disabled" if settings.disabled else "connecting"
         self._protocol: str | None = None
         self._error: str | None = None
@@ -94,7 +110,7 @@ class ServerConnection:
         self._tried = asyncio.Condition()
         self._failures = HttpFailures()
         self._process: ServerProcess | None = None
-        self._watched = WatchedResources(name)
+        self._watched = WatchedResources(name, timeout_s=settings.timeout)
 
     @property
     def status(self) -> ServerStatus:
@@ -125,6 +141,7 @@ class ServerConnection:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+        self._report.close()
         if self._state != "disabled":
             self._state = "closed"
 
@@ -295,17 +312,18 @@ class ServerConnection:
                     session = await stack.enter_async_context(
                         open_session(
                             self._transport(settings),
-                            on_list_changed=self._list_again,
+                            on_list_changed=self._hear,
                             on_updated=self._watched.hear,
                         )
                     )
+                    # A change while the list is read must be heard.
+                    listening = asyncio.create_task(self._listen(session))
+                    stack.push_async_callback(_ended, listening)
                     await self._list(session)
             except TimeoutError as exc:
                 raise SourceError(
                     f"did not answer within {limit:g} seconds", server=self.name
                 ) from exc
-            listening = asyncio.create_task(self._listen(session))
-            stack.push_async_callback(_ended, listening)
             resuming = asyncio.create_task(self._watched.resume(session))
             stack.push_async_callback(_ended, resuming)
             stack.callback(self._watched.stop)
@@ -331,6 +349,12 @@ class ServerConnection:
             _log.info("mcp_server_back: server %r answers again", self.name)
         self._session, self._protocol = session, session.protocol
         self._state, self._error = "connected", None
+        # Changes may have been missed since the last connection.
+        self._lists = tuple(
+            kind for kind in _PASSED_LISTS if session.capabilities.get(kind) is not None
+        )
+        for kind in self._lists:
+            self._report(kind)
         await self._tell()
         while not self._lost.is_set():
             await self._wake.wait()
@@ -345,10 +369,11 @@ class ServerConnection:
                         await self._lost.wait()
 
     async def _listen(self, session: Session) -> None:
-        pause = _MIN_PAUSE_S
+        pause, again = _MIN_PAUSE_S, False
         while session.listens:
             began = time.monotonic()
-            await session.listen(self._list_again)
+            await session.listen(self._hear, again=again)
+            again = True
             pause = _MIN_PAUSE_S if time.monotonic() - began > _STEADY_S else pause
             await asyncio.sleep(pause)
             pause = min(2 * pause, _MAX_PAUSE_S)
@@ -376,6 +401,9 @@ class ServerConnection:
                 self._error,
             )
         self._state, self.tools = "failed", ()
+        for kind in self._lists:
+            self._report(kind)
+        self._lists = ()
 
     def _reason(self, exc: BaseException) -> str:
         """Return the cause of a failure, without secrets."""
@@ -401,9 +429,16 @@ class ServerConnection:
         async with self._tried:
             self._tried.notify_all()
 
-    def _list_again(self) -> None:
-        self._must_list = True
-        self._wake.set()
+    def _hear(self, kind: ListKind) -> None:
+        """Take note of a list that has changed."""
+        if kind == "tools":
+            self._must_list = True
+            self._wake.set()
+        else:
+            self._report(kind)
+
+    def _report_list(self, kind: ListKind) -> None:
+        self._on_list_change(ListChange(server=self.name, kind=kind))
 
     def _end(self) -> None:
         self._lost.set()

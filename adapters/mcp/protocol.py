@@ -37,7 +37,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 import tool_search
 from tool_search.adapters.mcp.large_messages import read_large_json
-from tool_search.sources.base import CLIENT_CAPABILITIES
+from tool_search.sources.base import CLIENT_CAPABILITIES, LIST_KINDS, ListKind
 
 __all__ = [
     "CONNECTION_CLOSED",
@@ -66,20 +66,35 @@ CONNECTION_CLOSED = -32_000
 LARGE_BYTES = 200_000
 """Bytes of a message that is read apart from the event loop."""
 METHOD_NOT_FOUND = -32_601
-_LIST_CHANGED = "notifications/tools/list_changed"
+_LIST_CHANGED: dict[str, ListKind] = {
+    f"notifications/{kind}/list_changed": kind for kind in LIST_KINDS
+}
 _UPDATED = "notifications/resources/updated"
 _CANCELLED = "notifications/cancelled"
 # The protocol's key in the `_meta` of each request, on versions without a session.
 _CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+# The parameters of a subscription on the versions without a session.
+_FILTERS: dict[ListKind, str] = {kind: f"{kind}_list_changed" for kind in LIST_KINDS}
 # Under this key of a result's `_meta`, the definitions as the server wrote them.
 _ASIDE = "tool_search/definitions"
 _HEADER_MARK = "x-mcp-header"
 _MAX_PAGES = 1_000
 
 if HAS_SESSIONLESS:
-    from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+    from mcp.client.subscriptions import (
+        ListenNotSupportedError,
+        PromptsListChanged,
+        ResourcesListChanged,
+        SubscriptionLost,
+        ToolsListChanged,
+    )
     from mcp.shared.exceptions import MCPError
 
+    _CHANGED: dict[object, ListKind] = {
+        ToolsListChanged(): "tools",
+        PromptsListChanged(): "prompts",
+        ResourcesListChanged(): "resources",
+    }
     _LISTEN_ERRORS: tuple[type[Exception], ...] = (SubscriptionLost, TimeoutError, MCPError)
     HEADER_MISMATCH = types.jsonrpc.HEADER_MISMATCH
 else:
@@ -233,22 +248,36 @@ class Session:
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as exc:
             raise NotSentError("the connection is closed") from exc
 
-    async def listen(self, on_change: Callable[[], None]) -> None:
-        """Call a function when the list of tools changes, on versions without a session.
+    async def listen(self, on_change: Callable[[ListKind], None], *, again: bool = False) -> None:
+        """Call a function when a list changes, on versions without a session.
 
         Returns when the subscription ends, or at once if the version has notifications.
+
+        Args:
+            on_change: Gets the kind of the list.
+            again: True if an earlier subscription has ended: changes may have been missed.
         """
-        tells = self.capabilities.get("tools") or {}
-        if self._client is None or not tells.get("listChanged"):
+        kinds = [kind for kind in LIST_KINDS if self.reports(kind)]
+        if self._client is None or not kinds:
             return
+        wanted = {_FILTERS[kind]: True for kind in kinds}
         try:
-            async with self._client.listen(tools_list_changed=True) as events:
-                async for _ in events:
-                    on_change()
+            async with self._client.listen(**wanted) as events:
+                for kind in kinds if again else ():
+                    on_change(kind)
+                async for event in events:
+                    if event in _CHANGED:
+                        on_change(_CHANGED[event])
         except ListenNotSupportedError:
             return
         except _LISTEN_ERRORS:
-            on_change()
+            # A server that cannot be listened to is asked for its tools now and then.
+            on_change("tools")
+
+    def reports(self, kind: ListKind) -> bool:
+        """Return True if the server says that it reports changes of a list."""
+        offered = self.capabilities.get(kind) or {}
+        return offered.get("listChanged") is True
 
     @asynccontextmanager
     async def listen_to(self, uris: Sequence[str]) -> AsyncGenerator[AsyncIterator[str], None]:
@@ -307,22 +336,22 @@ def _refused(exc: Any) -> RefusedError | NotSentError:
 async def open_session(
     transport: Transport,
     *,
-    on_list_changed: Callable[[], None],
+    on_list_changed: Callable[[ListKind], None],
     on_updated: Callable[[str], None],
 ) -> AsyncGenerator[Session, None]:
     """Open a session over a transport, by the newest protocol that both sides know.
 
     Args:
         transport: The transport.
-        on_list_changed: Called when the server's list of tools has changed.
+        on_list_changed: Called with the kind of a list of the server that has changed.
         on_updated: Called with the address of a resource that has changed.
     """
 
     async def hear(message: Any) -> None:
         inner = getattr(message, "root", message)
         method = getattr(inner, "method", "")
-        if method == _LIST_CHANGED:
-            on_list_changed()
+        if method in _LIST_CHANGED:
+            on_list_changed(_LIST_CHANGED[method])
         elif method == _UPDATED:
             on_updated(str(inner.params.uri))
 

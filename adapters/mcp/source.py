@@ -13,7 +13,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from tool_search.adapters.mcp.connection import ServerConnection
 from tool_search.adapters.mcp.protocol import Progress, Session
@@ -34,6 +34,8 @@ from tool_search.execution.results import (
 from tool_search.messages import ToolCall
 from tool_search.sources.base import (
     MISSING_CAPABILITY,
+    ListChange,
+    OnListChange,
     OnUpdate,
     ServerStatus,
     SourceChange,
@@ -49,6 +51,8 @@ _START_S = 10.0
 _FEW_TOOLS = 200
 _MAX_PROGRESS_CHARS = 500
 _log = logging.getLogger(__name__)
+_Callback = TypeVar("_Callback")
+_Change = TypeVar("_Change")
 
 
 class MCPSource:
@@ -96,6 +100,7 @@ class MCPSource:
         self._wake = asyncio.Event()
         self._publisher: asyncio.Task[None] | None = None
         self._subscribers: list[Callable[[SourceChange], object]] = []
+        self._list_subscribers: list[OnListChange] = []
         self._executor = _MCPExecutor(self)
 
     @property
@@ -124,13 +129,18 @@ class MCPSource:
         Returns:
             A function that ends the subscription.
         """
-        self._subscribers.append(callback)
+        return _joined(self._subscribers, callback)
 
-        def unsubscribe() -> None:
-            with suppress(ValueError):
-                self._subscribers.remove(callback)
+    def subscribe_lists(self, callback: OnListChange) -> Unsubscribe:
+        """Call a function in the event loop after changes of a server's prompts or resources.
 
-        return unsubscribe
+        It is called at most once a second for each list, and also when a server that has
+        prompts or resources comes or goes.
+
+        Returns:
+            A function that ends the subscription.
+        """
+        return _joined(self._list_subscribers, callback)
 
     def find(self, name: str) -> Tool | None:
         """Return the tool of a name in `tools`, or None."""
@@ -204,7 +214,9 @@ class MCPSource:
             raise SessionError("the source is open already; open it in one `async with` block")
         self._wake = asyncio.Event()  # the loop may be another one than before
         self._connections = {
-            name: ServerConnection(name, entry, self._variables, on_change=self._note)
+            name: ServerConnection(
+                name, entry, self._variables, on_change=self._note, on_list_change=self._tell_lists
+            )
             for name, entry in self._settings.items()
         }
         for connection in self._connections.values():
@@ -276,12 +288,10 @@ class MCPSource:
         return catalog.book, tools, by_name, tuple(sorted(servers))
 
     def _tell(self, change: SourceChange) -> None:
-        for callback in tuple(self._subscribers):
-            try:
-                callback(change)
-            except Exception:  # noqa: BLE001  # the subscriber's own function
-                # A subscriber's failure must not end the updates of the others.
-                _log.exception("mcp_subscriber: a subscriber of the tools failed")
+        _call_all(self._subscribers, change)
+
+    def _tell_lists(self, change: ListChange) -> None:
+        _call_all(self._list_subscribers, change)
 
 
 class _MCPExecutor:
@@ -355,6 +365,26 @@ class _MCPExecutor:
         if is_long_answer(answer):
             return await asyncio.to_thread(result_from_answer, answer, language=language)
         return result_from_answer(answer, language=language)
+
+
+def _joined(callbacks: list[_Callback], callback: _Callback) -> Unsubscribe:
+    """Add a callback; return the function that removes it."""
+    callbacks.append(callback)
+
+    def leave() -> None:
+        with suppress(ValueError):
+            callbacks.remove(callback)
+
+    return leave
+
+
+def _call_all(callbacks: list[Callable[[_Change], object]], change: _Change) -> None:
+    for callback in tuple(callbacks):
+        try:
+            callback(change)
+        except Exception:  # noqa: BLE001  # the subscriber's own function
+            # A subscriber's failure must not end the updates of the others.
+            _log.exception("mcp_subscriber: a subscriber failed")
 
 
 def _progress(done: float, total: float | None, message: str | None) -> str:

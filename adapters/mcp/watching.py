@@ -34,10 +34,12 @@ class WatchedResources:
 
     Args:
         server: The server's name.
+        timeout_s: Seconds for an answer of the server to what no call waits for.
     """
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, *, timeout_s: float) -> None:
         self._server = server
+        self._timeout_s = timeout_s
         self._callbacks: dict[str, Counter[OnUpdate]] = {}
         # The resources that were reported a moment ago, and the last report that waits.
         self._resting: dict[str, str | None] = {}
@@ -98,15 +100,16 @@ class WatchedResources:
             self._session, uris = session, tuple(self._callbacks)
             try:
                 if uris and session.listens:
-                    await self._open_stream(session)
+                    async with asyncio.timeout(self._timeout_s):
+                        await self._open_stream(session)
                 for uri in () if session.listens else uris:
-                    await session.request("resources/subscribe", {"uri": uri})
+                    # Each has its own time: a slow server may have thousands.
+                    async with asyncio.timeout(self._timeout_s):
+                        await session.request("resources/subscribe", {"uri": uri})
             except (RefusedError, NotSentError, ValueError) as exc:
-                _log.warning(
-                    "mcp_resource: server %r does not report changes of resources any more: %s",
-                    self._server,
-                    exc,
-                )
+                self._warn(str(exc))
+            except TimeoutError:
+                self._warn(f"it did not answer within {self._timeout_s:g} seconds")
         for uri in uris:
             self._take(uri)
 
@@ -160,11 +163,19 @@ class WatchedResources:
             session = self._session
             if session is None or uri in self._callbacks:
                 return
-            with suppress(RefusedError, NotSentError, ValueError):
-                if session.listens:
-                    await self._open_stream(session)
-                else:
-                    await session.request("resources/unsubscribe", {"uri": uri})
+            with suppress(RefusedError, NotSentError, ValueError, TimeoutError):
+                async with asyncio.timeout(self._timeout_s):
+                    if session.listens:
+                        await self._open_stream(session)
+                    else:
+                        await session.request("resources/unsubscribe", {"uri": uri})
+
+    def _warn(self, cause: str) -> None:
+        _log.warning(
+            "mcp_resource: server %r does not report changes of resources any more: %s",
+            self._server,
+            cause,
+        )
 
     async def _open_stream(self, session: Session) -> None:
         """Listen to all resources in one stream; the one before ends after it has begun."""

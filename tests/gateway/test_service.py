@@ -227,7 +227,8 @@ async def test_servers_that_come_and_go_change_lists_and_tell_each_session() -> 
         clients = [service.clients.open_session(service.offer) for _ in range(2)]
         for client in clients:
 
-            async def notify(key: str = client.key) -> None:
+            async def notify(kind: str, key: str = client.key) -> None:
+                assert kind == "tools"
                 told.append(key)
 
             client.notify = notify

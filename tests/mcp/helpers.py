@@ -29,9 +29,9 @@ def plain(*tools: Any, timeout: float = 20, **plan: Any) -> dict[str, Any]:
     }
 
 
-def with_sdk() -> dict[str, Any]:
+def with_sdk(python: str = sys.executable) -> dict[str, Any]:
     """The entry of a stdio server on the official SDK."""
-    return {"command": sys.executable, "args": [str(SERVERS / "with_sdk.py"), "stdio"]}
+    return {"command": python, "args": [str(SERVERS / "with_sdk.py"), "stdio"]}
 
 
 def free_port() -> int:

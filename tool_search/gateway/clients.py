@@ -11,6 +11,7 @@ from typing import Any
 from tool_search.conversation.search_trail import Lesson, SearchTrail
 from tool_search.gateway.exposure import ExposedTools, ExposureSettings
 from tool_search.gateway.offer import Offer
+from tool_search.sources.base import ListKind
 
 __all__ = ["GatewayClient", "GatewayClients"]
 
@@ -27,7 +28,7 @@ class GatewayClient:
         exposed: What it is shown.
         can_follow: True if its list follows its searches.
         user: The authenticated client; None: unknown.
-        notify: Sends the message that its list has changed, apart from any request of its.
+        notify: Sends the message that a list of it has changed, apart from any request of its.
         trail: Its searches and calls, from which searches learn.
         has_called: True if a tool was called since its last search.
         listeners: The transport's own object for its subscriptions.
@@ -39,7 +40,7 @@ class GatewayClient:
     exposed: ExposedTools
     can_follow: bool = True
     user: str | None = None
-    notify: Callable[[], Awaitable[None]] | None = None
+    notify: Callable[[ListKind], Awaitable[None]] | None = None
     trail: SearchTrail = field(default_factory=SearchTrail, repr=False)
     has_called: bool = False
     listeners: Any = field(default=None, repr=False)

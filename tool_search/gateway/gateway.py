@@ -146,6 +146,7 @@ class Gateway:
             await self._open_source(stack)
             stack.push_async_callback(self._service.aclose)
             await self._service.start()
+            stack.callback(self._passed.follow(self._service.notify_all))
             if self._front is not None:
                 await stack.enter_async_context(self._front.followed(self._service.notify_all))
             self._is_open = True

@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from tool_search.errors import SourceError
 from tool_search.gateway.calls import RefusedRequestError
 from tool_search.gateway.names import gateway_name, split_name
-from tool_search.sources.base import OnUpdate, Unsubscribe
+from tool_search.gateway.owners import ResourceOwners
+from tool_search.sources.base import (
+    ListChange,
+    ListKind,
+    OnListChange,
+    OnUpdate,
+    Unsubscribe,
+)
+from tool_search.sources.paced import PacedCalls
 from tool_search.values.clean_text import cut_text
 from tool_search.values.json import compact_json, shown
 
@@ -24,7 +32,8 @@ _MAX_PAGES = 100
 _MAX_ITEMS = 10_000
 _MAX_DESCRIPTION_CHARS = 8_000
 _MAX_ANSWER_CHARS = 40_000_000
-_MAX_ADDRESSES = 100_000
+# A client is sent one message about a list in this time.
+_NOTIFY_PAUSE_S = 2.0
 _OWN_META = "io.modelcontextprotocol/"
 _log = logging.getLogger(__name__)
 _Params = Mapping[str, Any]
@@ -51,6 +60,13 @@ class _Watches(Protocol):
     async def watch(self, server: str, uri: str, callback: OnUpdate) -> Unsubscribe: ...
 
 
+@runtime_checkable
+class _ReportsLists(Protocol):
+    """The part of `MCPSource` that reports changes of prompts and resources."""
+
+    def subscribe_lists(self, callback: OnListChange) -> Unsubscribe: ...
+
+
 class PassedRequests:
     """Requests that go to the server that has what they name.
 
@@ -60,8 +76,42 @@ class PassedRequests:
 
     def __init__(self, source: object) -> None:
         self._source: _HasServers | None = source if isinstance(source, _HasServers) else None
-        # The servers of resources and templates, as they were listed last.
-        self._owners: dict[str, str] = {}
+        self._owners = ResourceOwners(self._list_addresses)
+        self._is_followed = False
+
+    def follow(self, notify: Callable[[ListKind], object]) -> Unsubscribe:
+        """Pass on changes of the lists of prompts and resources; return the end of it.
+
+        Args:
+            notify: Sends clients the message that a list has changed; it is called at most
+                once in two seconds for each kind of list.
+        """
+        source: object = self._source
+        if not isinstance(source, _ReportsLists):
+            return lambda: None
+        paced = PacedCalls(notify, interval_s=_NOTIFY_PAUSE_S)
+
+        def hear(change: ListChange) -> None:
+            if change.kind == "resources":
+                self._hear_resources(change.server)
+            paced(change.kind)
+
+        unsubscribe = source.subscribe_lists(hear)
+        self._is_followed = True
+
+        def end() -> None:
+            self._is_followed = False
+            unsubscribe()
+            paced.close()
+
+        return end
+
+    def _hear_resources(self, server: str) -> None:
+        # A server that cannot be reached keeps its addresses: a request says why it fails.
+        if server in self._servers(besides=("disabled", "failed")):
+            self._owners.forget(server)
+        else:
+            self._owners.doubt()
 
     async def list_prompts(self) -> list[dict[str, Any]]:
         """Return the prompts of all servers."""
@@ -97,15 +147,26 @@ class PassedRequests:
         """
         uri = _text_in(params, "uri")
         refusal: RefusedRequestError | None = None
-        for server in await self._servers_of(uri):
+        for server in (await self.servers_of([uri]))[uri]:
             try:
                 return await self._ask(server, "resources/read", {**_rest(params), "uri": uri})
             except RefusedRequestError as exc:
                 refusal = exc
         raise refusal or _no_resource(uri)
 
-    async def watch(self, uri: str, callback: OnUpdate) -> Unsubscribe:
+    async def servers_of(self, uris: Iterable[str]) -> dict[str, list[str]]:
+        """Return the servers to ask for each address, the likeliest first."""
+        return await self._owners.servers_of(uris)
+
+    async def watch(
+        self, uri: str, callback: OnUpdate, *, servers: Iterable[str] | None = None
+    ) -> Unsubscribe:
         """Call a function after each change of a resource; return the end of it.
+
+        Args:
+            uri: The address.
+            callback: Gets the address that has changed.
+            servers: Its servers; None: they are looked up.
 
         Raises:
             RefusedRequestError: No server has it, or the server refused.
@@ -114,7 +175,9 @@ class PassedRequests:
         source: object = self._source
         if not isinstance(source, _Watches):
             raise _no_resource(uri)
-        for server in await self._servers_of(uri):
+        if servers is None:
+            servers = (await self.servers_of([uri]))[uri]
+        for server in servers:
             try:
                 return await source.watch(server, uri, callback)
             except SourceError as exc:
@@ -139,7 +202,7 @@ class PassedRequests:
                 server, "completion/complete", {**_rest(params), "ref": {**ref, "name": name}}
             )
         uri = _text_in(ref, "uri")
-        for server in (await self._servers_of(uri))[:1]:
+        for server in (await self.servers_of([uri]))[uri][:1]:
             return await self._ask(server, "completion/complete", _rest(params))
         raise _no_resource(uri)
 
@@ -157,19 +220,10 @@ class PassedRequests:
             return []
         return [each.server for each in self._source.status if each.state not in besides]
 
-    async def _servers_of(self, uri: str) -> list[str]:
-        """Return the servers to ask for an address, the likeliest first."""
-        if uri not in self._owners:
-            await self.list_resources()
-        if uri in self._owners:
-            return [self._owners[uri]]
-        await self.list_resource_templates()
-        fitting = [
-            server
-            for template, server in self._owners.items()
-            if "{" in template and uri.startswith(template.partition("{")[0])
-        ]
-        return list(dict.fromkeys(fitting))
+    async def _list_addresses(self) -> None:
+        if not self._is_followed:
+            self._owners.doubt()
+        await asyncio.gather(self.list_resources(), self.list_resource_templates())
 
     async def _with_owners(self, method: str, key: str, name: str) -> list[dict[str, Any]]:
         found = []
@@ -177,9 +231,7 @@ class PassedRequests:
             address = item.get(name)
             if not isinstance(address, str):
                 continue
-            if len(self._owners) < _MAX_ADDRESSES:
-                self._owners.setdefault(address, server)
-            if self._owners.get(address) == server:
+            if self._owners.take(address, server):
                 found.append(item)
         return found
 
@@ -204,8 +256,12 @@ class PassedRequests:
             return found
         try:
             session = await source.session(server)
-            if session.capabilities.get(capability) is None:
+            offered = session.capabilities.get(capability)
+            if offered is None:
                 return found
+            if capability == "resources" and not offered.get("listChanged"):
+                # Its list may change without a word.
+                self._owners.doubt()
             params: dict[str, Any] = {}
             for _ in range(_MAX_PAGES):
                 page = await source.request(server, method, params)
@@ -216,6 +272,8 @@ class PassedRequests:
                     break
                 params = {"cursor": cursor}
         except (SourceError, TimeoutError) as exc:
+            if capability == "resources":
+                self._owners.doubt()
             _log.warning("mcp_list: %s of server %r is passed over: %s", method, server, exc)
         return found[:_MAX_ITEMS]
 

@@ -30,7 +30,10 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
     ResourceUpdated,
+    ServerEvent,
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
@@ -42,7 +45,7 @@ from tool_search.gateway.clients import GatewayClient
 from tool_search.gateway.passing import PassedRequests
 from tool_search.gateway.service import GatewayService
 from tool_search.i18n import text
-from tool_search.sources.base import CLIENT_CAPABILITIES
+from tool_search.sources.base import CLIENT_CAPABILITIES, ListKind
 from tool_search.values.clean_text import clean_line
 from tool_search.values.json import compact_json
 
@@ -63,6 +66,13 @@ _MAX_CAPABILITY_CHARS = 2_000
 _MAX_WATCHED = 1_000
 
 
+_CHANGED: dict[ListKind, ServerEvent] = {
+    "tools": ToolsListChanged(),
+    "prompts": PromptsListChanged(),
+    "resources": ResourcesListChanged(),
+}
+
+
 class _Listeners:
     """The subscriptions of one client, on versions without a session."""
 
@@ -70,8 +80,9 @@ class _Listeners:
         self.bus = InMemorySubscriptionBus()
         self.handler = ListenHandler(self.bus)
 
-    async def send(self) -> None:
-        await self.bus.publish(ToolsListChanged())
+    async def send(self, kind: ListKind) -> None:
+        """Report a list to the client."""
+        await self.bus.publish(_CHANGED[kind])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +99,13 @@ class _Update:
 
 
 class _Server(Server[Any]):
-    """A server that says in every handshake that its list of tools changes."""
+    """A server that says in every handshake that its lists change."""
 
     def create_initialization_options(self, *_: Any, **more: Any) -> Any:
         """Return the options of a handshake."""
         return super().create_initialization_options(
-            NotificationOptions(tools_changed=True), **more
+            NotificationOptions(tools_changed=True, prompts_changed=True, resources_changed=True),
+            **more,
         )
 
 
@@ -153,7 +165,7 @@ class GatewayServer:
             return known
         clients = self._service.clients
         client = clients.open_session(self._service.offer, user=user)
-        client.notify = connection.send_tool_list_changed
+        client.notify = partial(_send, connection)
         connection.state[_KEY] = client
         connection.exit_stack.callback(clients.close, client)
         return client
@@ -195,7 +207,7 @@ class GatewayServer:
     async def _tell(self, ctx: Any, client: GatewayClient) -> None:
         """Send the message that a search changed the list, before the answer of the search."""
         if _is_modern(ctx):
-            await client.listeners.send()
+            await client.listeners.send("tools")
         else:
             await ctx.session.send_notification(
                 types.ToolListChangedNotification(), related_request_id=ctx.request_id
@@ -203,16 +215,19 @@ class GatewayServer:
 
     # -- the rest ----------------------------------------------------------------------------------
 
-    async def _list_prompts(self, ctx: Any, _: Any) -> dict[str, Any]:  # noqa: ARG002
+    async def _list_prompts(self, ctx: Any, _: Any) -> dict[str, Any]:
+        self.client_of(ctx)  # who has read a list hears of its changes
         return {"prompts": await self._passed.list_prompts(), **_UNCACHED}
 
     async def _get_prompt(self, ctx: Any, _: Any) -> dict[str, Any]:
         return await self._pass(ctx, self._passed.get_prompt)
 
-    async def _list_resources(self, ctx: Any, _: Any) -> dict[str, Any]:  # noqa: ARG002
+    async def _list_resources(self, ctx: Any, _: Any) -> dict[str, Any]:
+        self.client_of(ctx)
         return {"resources": await self._passed.list_resources(), **_UNCACHED}
 
-    async def _list_templates(self, ctx: Any, _: Any) -> dict[str, Any]:  # noqa: ARG002
+    async def _list_templates(self, ctx: Any, _: Any) -> dict[str, Any]:
+        self.client_of(ctx)
         found = await self._passed.list_resource_templates()
         return {"resourceTemplates": found, **_UNCACHED}
 
@@ -263,11 +278,12 @@ class GatewayServer:
         asked = params.notifications.resource_subscriptions or ()
         watched = []
         try:
-            for uri in list(dict.fromkeys(asked))[:_MAX_WATCHED]:
+            servers = await self._passed.servers_of(list(dict.fromkeys(asked))[:_MAX_WATCHED])
+            for uri in servers:
                 # The answer names what is reported; the rest is not.
                 with suppress(RefusedRequestError):
                     update = _Update(listeners, uri, self._service.send_later)
-                    ends.append(await self._passed.watch(uri, update))
+                    ends.append(await self._passed.watch(uri, update, servers=servers[uri]))
                     watched.append(uri)
             kinds = params.notifications.model_copy(
                 update={"resource_subscriptions": watched or None}
@@ -288,6 +304,11 @@ def _capabilities(ctx: Any, params: Mapping[str, Any]) -> dict[str, Any]:
     if not found or len(compact_json(found)) > _MAX_CAPABILITY_CHARS:
         return {}
     return {"_meta": {CLIENT_CAPABILITIES: found}}
+
+
+async def _send(connection: Any, kind: ListKind) -> None:
+    """Report a list to the session of a handshake."""
+    await connection.notify(f"notifications/{kind}/list_changed", None)
 
 
 def user_of(scope: Any) -> str | None:

@@ -44,7 +44,7 @@ from tool_search.hosts.tool_search import ToolSearch
 from tool_search.i18n import LANGUAGES, Language, text
 from tool_search.inspector.mcp_calls import ListedTools, McpRecords
 from tool_search.search.index.protocol import SearchResult
-from tool_search.sources.base import MISSING_CAPABILITY
+from tool_search.sources.base import MISSING_CAPABILITY, ListKind
 from tool_search.stores.base import EvidenceStore
 from tool_search.values.arguments import read_arguments
 from tool_search.values.json import shown
@@ -396,11 +396,11 @@ class GatewayService:
 
     # -- changes -----------------------------------------------------------------------------------
 
-    def notify_all(self) -> None:
-        """Send every client the message that its list has changed."""
+    def notify_all(self, kind: ListKind = "tools") -> None:
+        """Send every client the message that its list of a kind has changed."""
         for client in self.clients:
             if client.notify is not None:
-                self.send_later(client.notify)
+                self.send_later(partial(client.notify, kind))
 
     def _hear(self, _: object) -> None:
         """Take note of a change; from any thread."""
@@ -434,7 +434,7 @@ class GatewayService:
         self.calls.use(offer)
         for client in self.clients:
             if client.exposed.replace(offer.offered) and client.notify is not None:
-                self.send_later(client.notify)
+                self.send_later(partial(client.notify, "tools"))
             # A thousand sessions must not hold the event loop together.
             await asyncio.sleep(0)
         return wait

@@ -11,7 +11,11 @@ from tool_search.execution import ToolExecutor
 
 __all__ = [
     "CLIENT_CAPABILITIES",
+    "LIST_KINDS",
     "MISSING_CAPABILITY",
+    "ListChange",
+    "ListKind",
+    "OnListChange",
     "OnUpdate",
     "ServerState",
     "ServerStatus",
@@ -31,6 +35,12 @@ Unsubscribe = Callable[[], None]
 
 OnUpdate = Callable[[str], object]
 """Gets the address of a resource that has changed."""
+
+ListKind = Literal["tools", "prompts", "resources"]
+"""A list of a server that may change; templates of resources are in that of resources."""
+
+LIST_KINDS: tuple[ListKind, ...] = ("tools", "prompts", "resources")
+"""The kinds of lists."""
 
 CLIENT_CAPABILITIES = "tool_search/capabilities"
 """The key in the `_meta` of a request to a server with the capabilities of whom it is for: a
@@ -65,6 +75,23 @@ class SourceChange:
     """
 
     servers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListChange:
+    """A change of the prompts or of the resources of a server.
+
+    Attributes:
+        server: The server.
+        kind: The list that has changed: `prompts` or `resources`.
+    """
+
+    server: str
+    kind: ListKind
+
+
+OnListChange = Callable[[ListChange], object]
+"""Gets a change of a list that is not one of tools."""
 
 
 class ToolSource(Protocol):

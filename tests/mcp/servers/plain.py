@@ -21,6 +21,8 @@ class Server:
         self.plan = plan
         self.tools = list(plan.get("tools", []))
         self.lists = 0
+        self.resources = list(plan.get("resources", []))
+        self.resource_lists = 0
 
     def send(self, content: dict[str, Any]) -> None:
         sys.stdout.write(json.dumps({"jsonrpc": "2.0", **content}) + "\n")
@@ -61,8 +63,6 @@ class Server:
                 sys.stdout.write("y" * 1_000_000)
             sys.stdout.write('"}\n')
             sys.stdout.flush()
-        elif name == "silent":
-            return
         elif name == "more_tools":
             self.tools = [*self.tools, *given["names"]]
             self.text(number, "listed")
@@ -70,11 +70,13 @@ class Server:
                 self.send({"method": "notifications/tools/list_changed"})
         elif name == "lists":
             self.text(number, str(self.lists))
+        elif name in ("resource_lists", "add_resource"):
+            self.about_resources(number, given)
         elif name in ("raw", "rows"):
             self.send({"id": number, "result": self.result(given)})
         elif name == "refuse":
             self.send({"id": number, "error": {"code": -32050, "message": "not today"}})
-        else:
+        elif name != "silent":
             self.text(number, f"{name}: {json.dumps(given)}")
 
     def result(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -83,6 +85,28 @@ class Server:
             return found
         rows = [{"a": n, "b": str(n)} for n in range(given["count"])]
         return {"content": [], "structuredContent": {"rows": rows}}
+
+    def about_resources(self, number: Any, given: dict[str, Any]) -> None:
+        if "uri" in given:
+            self.resources.append(given["uri"])
+            if self.plan.get("reports"):
+                self.send({"method": "notifications/resources/list_changed"})
+        self.text(number, str(self.resource_lists))
+
+    def resource(self, number: Any, method: str, params: dict[str, Any]) -> None:
+        if method == "resources/list":
+            self.resource_lists += 1
+            listed = [{"uri": uri, "name": uri} for uri in self.resources]
+            self.send({"id": number, "result": {"resources": listed}})
+        elif method == "resources/templates/list":
+            self.send({"id": number, "result": {"resourceTemplates": []}})
+        elif params["uri"] in self.resources and method != "resources/read":
+            self.send({"id": number, "result": {}})
+        elif params["uri"] in self.resources:
+            content = {"uri": params["uri"], "text": params["uri"]}
+            self.send({"id": number, "result": {"contents": [content]}})
+        else:
+            self.send({"id": number, "error": {"code": -32002, "message": "no such resource"}})
 
     def text(self, number: Any, text: str) -> None:
         self.send({"id": number, "result": {"content": [{"type": "text", "text": text}]}})
@@ -95,7 +119,10 @@ class Server:
         if number is None or method is None:
             return
         if method == "initialize":
-            capabilities = {"tools": {"listChanged": True}}
+            capabilities: dict[str, Any] = {"tools": {"listChanged": True}}
+            if self.resources:
+                reports = bool(self.plan.get("reports"))
+                capabilities["resources"] = {"subscribe": True, "listChanged": reports}
             info = {"name": "plain", "version": "1"}
             version = self.plan.get("protocol", "2025-06-18")
             result = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
@@ -109,6 +136,8 @@ class Server:
                     ),
                 }
             )
+        elif method.startswith("resources/") and self.resources:
+            self.resource(number, method, message.get("params") or {})
         elif method == "tools/call":
             self.call(number, message["params"])
         else:

@@ -82,6 +82,24 @@ async def grow(name: str, ctx: Context) -> str:
 
 
 @server.tool()
+async def write_memo(name: str, ctx: Context, times: int = 1) -> str:
+    """Offer one more prompt and one more resource, and say so any number of times."""
+
+    def memo() -> str:
+        return name
+
+    server.prompt(name=name)(memo)
+    server.resource(f"memo://{name}")(memo)
+    for _ in range(times):
+        if hasattr(ctx, "notify_prompts_changed"):
+            await ctx.notify_prompts_changed()
+            await ctx.notify_resources_changed()
+        await ctx.session.send_prompt_list_changed()
+        await ctx.session.send_resource_list_changed()
+    return "written"
+
+
+@server.tool()
 def secrets_seen() -> str:
     """List the environment variables of this process."""
     return ",".join(sorted(os.environ))
