@@ -42,6 +42,11 @@ class MethodHook(ABC):
         self._installed: dict[str, Any] = {}
 
     @property
+    def name(self) -> str:
+        """The name of the class."""
+        return str(self._class.__name__)
+
+    @property
     def is_installed(self) -> bool:
         """True if the wrappers are active."""
         return bool(self._installed)
@@ -55,11 +60,24 @@ class MethodHook(ABC):
         wrappers = self._wrappers()
         methods = {name: getattr(self._class, name) for name in wrappers}
         for name, method in methods.items():
-            original = getattr(method, _MARK, method)
+            original = _original_of(method)
             wrapper = wrappers[name](original)
-            setattr(wrapper, _MARK, original)
+            # `functools.wraps` copies the mark to another plugin's wrapper of ours.
+            setattr(wrapper, _MARK, (wrapper, original))
             setattr(self._class, name, wrapper)
             self._installed[name] = wrapper
+
+    def restore(self) -> bool:
+        """Wrap a method again that someone else has put back; return True if there was one.
+
+        Another plugin that ends may put back the method that it found when it started.
+        """
+        lost = False
+        for name, wrapper in self._installed.items():
+            if getattr(self._class, name, None) is _original_of(wrapper):
+                setattr(self._class, name, wrapper)
+                lost = True
+        return lost
 
     def remove(self) -> None:
         """Restore the methods; a wrapper below another plugin's passes every call on."""
@@ -67,7 +85,7 @@ class MethodHook(ABC):
         for name, wrapper in installed.items():
             if vars(self._class).get(name) is not wrapper:
                 continue
-            original = getattr(wrapper, _MARK)
+            original = _original_of(wrapper)
             delattr(self._class, name)
             if getattr(self._class, name, None) is not original:  # it was not inherited
                 setattr(self._class, name, original)
@@ -75,6 +93,12 @@ class MethodHook(ABC):
     @abstractmethod
     def _wrappers(self) -> Mapping[str, Wrapper]:
         """Return the wrappers by the names of their methods."""
+
+
+def _original_of(method: Any) -> Any:
+    """Return the method that a wrapper of ours replaces; any other method itself."""
+    wrapper, original = getattr(method, _MARK, (None, None))
+    return original if wrapper is method else method
 
 
 class NativeHook(MethodHook):

@@ -22,6 +22,7 @@ _UNEXPECTED = (
     "agents that no plugin sees get every tool)"
 )
 _MISSING = "this AstrBot lacks {part}, read in {release}: {cause}"
+_REMOVED = "another plugin has removed a hook on {name}; it is in force again"
 _log = logging.getLogger(__name__)
 
 
@@ -60,6 +61,12 @@ class InstalledHooks:
         for part, cause in missing_parts(READ):
             _log.warning("%s", _MISSING.format(part=part, cause=cause, release=part.read_in))
             self._report[str(part)] = f"not found ({cause}); {part.loss}"
+
+    def restore(self) -> None:
+        """Install hooks again that another plugin has removed."""
+        for hook in self._hooks:
+            if hook.restore():
+                _log.warning("%s", _REMOVED.format(name=hook.name))
 
     def remove(self) -> None:
         """Remove the hooks; AstrBot is as it was before."""

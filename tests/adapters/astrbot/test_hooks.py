@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import wraps
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -87,6 +88,41 @@ def test_a_wrapper_of_someone_elses_is_left_alone() -> None:
     owner._query = theirs  # type: ignore[attr-defined]
     hook.remove()
     assert vars(owner)["_query"] == theirs
+
+
+async def test_a_wrapper_around_ours_stays_when_ours_is_loaded_again() -> None:
+    """`functools.wraps` gives it the attributes of ours."""
+    owner, seen = type("Own", (Provider,), {}), []
+    first = ResponsesHook(owner)
+    first.install()
+    ours = owner._query  # type: ignore[attr-defined]
+
+    @wraps(ours)
+    async def theirs(provider: Any, *args: Any) -> Any:
+        seen.append(args)
+        return await ours(provider, *args)
+
+    owner._query = theirs  # type: ignore[attr-defined]
+    first.remove()
+    second = ResponsesHook(owner)
+    second.install()
+    assert await owner()._query({}, None) == ({}, None)
+    assert seen == [({}, None)]
+    second.remove()
+    assert vars(owner)["_query"] is theirs
+
+
+def test_a_hook_that_another_plugin_removes_at_its_end_comes_back() -> None:
+    owner = type("Own", (Provider,), {})
+    hook = ResponsesHook(owner)
+    hook.install()
+    ours = vars(owner)["_query"]
+    assert not hook.restore()
+    owner._query = Provider._query  # type: ignore[attr-defined]
+    assert hook.restore()
+    assert vars(owner)["_query"] is ours
+    hook.remove()
+    assert owner._query is Provider._query  # type: ignore[attr-defined]
 
 
 async def test_requests_of_others_pass_the_hook() -> None:
