@@ -128,7 +128,7 @@ def with_references(
             after = []
         searches |= _searches(content, run.search_tool_name)
         found = content.get("role") == "tool" and content.get("tool_call_id") in searches
-        references, rest = _references(content.get("content"), plan) if found else ([], "")
+        references, rest = _references(content.get("content"), run, plan) if found else ([], "")
         if references:
             after = [*after[:-1], rest, line] if after else [rest, line]
         shown.append({**content, "content": references} if references else said)
@@ -149,7 +149,9 @@ def _searches(content: Mapping[str, Any], search_tool_name: str) -> set[str]:
     }
 
 
-def _references(content: Any, plan: RequestPlan) -> tuple[list[dict[str, Any]], str]:
+def _references(
+    content: Any, run: AstrBotRun, plan: RequestPlan
+) -> tuple[list[dict[str, Any]], str]:
     """Return references in place of a search result, and AstrBot's text after it."""
     if not isinstance(content, str):
         return [], ""
@@ -157,6 +159,7 @@ def _references(content: Any, plan: RequestPlan) -> tuple[list[dict[str, Any]], 
     part = _strategy.format_result(result) if result is not None else None
     if not isinstance(part, ReferencePart):
         return [], ""
-    names = [name for name in dict.fromkeys(part.names) if plan.tools.declares(name)]
+    found = dict.fromkeys(map(run.canonical, part.names))
+    names = [name for name in found if plan.tools.declares(name)]
     references = [{"type": "tool_reference", "tool_name": wire_name(name)} for name in names]
     return references, text_after_result(content)

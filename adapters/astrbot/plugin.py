@@ -39,8 +39,14 @@ from tool_search.adapters.astrbot.preferences import (
     restricted_tools,
     user_of,
 )
-from tool_search.adapters.astrbot.reports import MISTAKES, Reports, Savings
-from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun, UserVotes, opening_of
+from tool_search.adapters.astrbot.reports import MISTAKES, Reports, Savings, WarnOnce
+from tool_search.adapters.astrbot.run import (
+    UNLIMITED,
+    AstrBotConversation,
+    AstrBotRun,
+    UserVotes,
+    opening_of,
+)
 from tool_search.adapters.astrbot.settings import AstrBotSettings, good_values, read_settings
 from tool_search.adapters.astrbot.surface import has_own_tool_search
 from tool_search.adapters.astrbot.tools import (
@@ -48,8 +54,8 @@ from tool_search.adapters.astrbot.tools import (
     as_context,
     is_new,
     neutral_history,
-    tools_by_name,
     unsaved,
+    with_canonical_names,
     with_demands,
 )
 from tool_search.adapters.astrbot.toolset import run_of, searching_tool_set
@@ -128,14 +134,14 @@ class AstrBotToolSearch:
         self._plugin = plugin
         self._last_good, self.settings = _follow_settings(settings or {}, folder)
         self._tools = TranslatedTools()
-        self._services = ViewServices(assembler=ToolsAssembler(), notify=_log_notice)
+        self._warn = WarnOnce(_log)
+        self._services = ViewServices(assembler=ToolsAssembler(), notify=self._log_notice)
         self._conversations: OrderedDict[ConversationId, AstrBotConversation] = OrderedDict()
         self.places = PlaceSettings(folder and folder / "places.json")
         self._kept = KeptConversations(folder and folder / "conversations.json")
         self._store = MemoryStore() if folder is None else SQLiteStore(folder / "learned.sqlite")
         self._learning = Learning(self._store)
         self._hooks = InstalledHooks(self.prepare_agent)
-        self._warned: set[str] = set()
         self._names = NameBook()
         self._last_catalog: tuple[tuple[Tool, ...], ToolCatalog] = (), ToolCatalog()
         self.savings = Savings()
@@ -178,6 +184,7 @@ class AstrBotToolSearch:
             request: Its `ProviderRequest`, after all plugins have changed it.
         """
         setattr(request, _SEEN, True)
+        self._hooks.restore()
         try:
             await self._prepare(event, request, self.key_of(event, request))
         except MISTAKES:
@@ -393,7 +400,7 @@ class AstrBotToolSearch:
         view = conversation.view
         run = AstrBotRun(
             conversation,
-            tools_by_name(view.catalog, turn.definitions, turn.tools),
+            self._tools.by_name(view.catalog, turn.definitions, turn.tools),
             search_tool_name=conversation.settings.config.search_tool_name,
             provider=turn.provider,
         )
@@ -403,7 +410,8 @@ class AstrBotToolSearch:
         before = view.insertion_points
         view.complete((*turn.history, user_message(turn.prompt)))
         written = [
-            as_context(said) for said in unsaved(view.insertion_points, before, turn.history)
+            as_context(said, UNLIMITED)
+            for said in unsaved(view.insertion_points, before, turn.history)
         ]
         contexts = [*(request.contexts or ()), *written]
         if contexts:
@@ -421,7 +429,7 @@ class AstrBotToolSearch:
             catalog=catalog,
             definitions=definitions,
             tools={tool.name: tool for tool in active},
-            history=self._history(event, request),
+            history=with_canonical_names(self._history(event, request), catalog),
             prompt=request.prompt or "…",
             refusal=denial,
             provider=provider,
@@ -474,9 +482,7 @@ class AstrBotToolSearch:
             own = await self.places.load(umo)
         except (*MISTAKES, *database_errors()) as exc:
             own = {}
-            if "preferences" not in self._warned:
-                self._warned.add("preferences")
-                _log.warning("AstrBot's preferences of %s cannot be read: %r", umo, exc)
+            self._warn(f"AstrBot's preferences cannot be read: {exc!r}")
         settings = self.settings
         if own:
             settings = read_settings({**self._last_good, **own}, self._last_good)
@@ -509,6 +515,9 @@ class AstrBotToolSearch:
         if known is None or is_new(request) or known.settings != settings:
             return None
         return known
+
+    def _log_notice(self, notice: Notice) -> None:
+        self._warn(f"{notice.code}: {notice.message}")
 
     def _keep(self, key: ConversationId, conversation: AstrBotConversation) -> None:
         self._conversations[key] = conversation
@@ -582,10 +591,6 @@ def _follow_settings(
     if good != before:
         file.write({"settings": good})
     return good, settings
-
-
-def _log_notice(notice: Notice) -> None:
-    _log.warning("%s: %s", notice.code, notice.message)
 
 
 def _never(_name: str) -> bool:

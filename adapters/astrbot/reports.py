@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 
 from tool_search.errors import ToolSearchError
 
-__all__ = ["MISTAKES", "Reports", "Savings"]
+__all__ = ["MISTAKES", "Reports", "Savings", "WarnOnce"]
 
 MISTAKES: tuple[type[Exception], ...] = (
     ToolSearchError,
@@ -35,6 +34,7 @@ and of a database are of other kinds, and cancellations are none.
 _LIBRARY = "tool_search"
 _MAX_KEPT = 10
 _MAX_CHARS = 300
+_MAX_KNOWN = 1_000
 
 
 class Savings:
@@ -63,6 +63,27 @@ def _today() -> str:
     return time.strftime("%Y-%m-%d")
 
 
+class WarnOnce:
+    """Warnings that come once each: most facts are met again with every message.
+
+    Args:
+        log: The log that gets them.
+    """
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._known: set[str] = set()
+
+    def __call__(self, said: str) -> None:
+        """Log a warning, unless it was logged before."""
+        if said in self._known:
+            return
+        if len(self._known) >= _MAX_KNOWN:
+            self._known.clear()
+        self._known.add(said)
+        self._log.warning("%s", said)
+
+
 class Reports(logging.Handler):
     """The log of the library, passed on to the plugin's logger.
 
@@ -73,15 +94,16 @@ class Reports(logging.Handler):
     def __init__(self, target: logging.Logger | None = None) -> None:
         super().__init__()
         self._target = target
-        self._kept: deque[tuple[float, str]] = deque(maxlen=_MAX_KEPT)
+        self._kept: dict[str, tuple[float, int]] = {}
         self._before: tuple[int, bool] | None = None
 
     @property
     def last(self) -> tuple[str, ...]:
-        """The last ten warnings, oldest first, with the time of each."""
+        """The last ten warnings, oldest first, with the last time and the number of each."""
         return tuple(
             f"{time.strftime('%m-%d %H:%M:%S', time.localtime(at))} {said}"
-            for at, said in self._kept
+            + (f" ({count} times)" if count > 1 else "")
+            for said, (at, count) in list(self._kept.items())
         )
 
     def install(self) -> None:
@@ -111,6 +133,13 @@ class Reports(logging.Handler):
             said = " ".join(record.getMessage().split())
             if record.exc_info and record.exc_info[1] is not None:
                 said = f"{said}: {type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
-            self._kept.append((record.created, said[:_MAX_CHARS]))
+            self._keep(said[:_MAX_CHARS], record.created)
         if self._target is not None and self._target.isEnabledFor(record.levelno):
             self._target.handle(record)
+
+    def _keep(self, said: str, at: float) -> None:
+        """Keep a warning once: one that comes with every message would displace all others."""
+        _, count = self._kept.pop(said, (at, 0))
+        self._kept[said] = at, count + 1
+        if len(self._kept) > _MAX_KEPT:
+            del self._kept[next(iter(self._kept))]

@@ -138,7 +138,9 @@ def with_searches(
         run: The run of the request.
         profile: The model that is asked.
     """
-    history = history_from_wire(items, search_tool_name=run.search_tool_name)
+    history = history_from_wire(
+        items, search_tool_name=run.search_tool_name, canonical=run.canonical
+    )
     # AstrBot's history has all it needs; its ids may repeat and have to stay.
     plan = run.session.plan(history, profile, complete=False)
     written = to_wire(plan, profile)["input"]

@@ -16,6 +16,7 @@ from tool_search.adapters.astrbot.preferences import provider_id
 from tool_search.adapters.astrbot.reports import Savings
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
 from tool_search.adapters.astrbot.webui.activity import Timeline
+from tool_search.adapters.wire.results import result_text
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import CallDecision
@@ -293,7 +294,13 @@ class AstrBotRun:
         self.conversation.last_search = found
         if found.error is None:
             self.conversation.timeline.search(found.query, found.names)
-        return found.to_json()
+        # A model calls a tool by its name in the list.
+        return result_text(found, UNLIMITED)
+
+    def canonical(self, name: str) -> str:
+        """Return the canonical name of a tool that a history names; others stay as they are."""
+        definition = self.definition(name)
+        return name if definition is None else definition.name
 
     def _with_schemas(self, result: SearchResult) -> SearchResult:
         """Return the result with the schemas of tools that exceed a list of OpenAI's length."""

@@ -10,8 +10,11 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from tool_search.adapters.astrbot.reports import WarnOnce
+from tool_search.adapters.wire.results import result_text
 from tool_search.adapters.wire.values import label_of, mappings_of, text_of
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import name_keys
@@ -20,6 +23,7 @@ from tool_search.conversation.record import message_from_dict, message_to_dict
 from tool_search.conversation.synthetic_searches import InsertionPoint
 from tool_search.errors import InvalidToolError
 from tool_search.messages import Message
+from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.protocol import SearchResult
 
 __all__ = [
@@ -30,8 +34,8 @@ __all__ = [
     "kind_of",
     "neutral_history",
     "text_after_result",
-    "tools_by_name",
     "unsaved",
+    "with_canonical_names",
     "with_demands",
     "without_guard",
 ]
@@ -75,6 +79,8 @@ class TranslatedTools:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[tuple[Any, ...], Tool]] = {}
+        self._causes: dict[str, str] = {}
+        self._warn = WarnOnce(_log)
 
     def definitions(
         self,
@@ -94,7 +100,7 @@ class TranslatedTools:
             try:
                 made[tool.name] = self._definition(tool, is_builtin, plugin_of)
             except InvalidToolError as exc:
-                _log.warning("a tool is sent as AstrBot has it: %s", exc)
+                self._causes[str(tool.name)] = str(exc)
         return made
 
     def _definition(
@@ -123,6 +129,35 @@ class TranslatedTools:
         self._known[tool.name] = (content, made)
         return made
 
+    def by_name(
+        self, catalog: ToolCatalog, definitions: Mapping[str, Tool], tools: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return AstrBot's tools by canonical name, those without a definition by their own.
+
+        A tool without a definition is left out if its name equals or resembles another's, or if
+        every provider would refuse a request with it.
+
+        Args:
+            catalog: The catalog that names the definitions.
+            definitions: The definitions, by AstrBot's own names.
+            tools: AstrBot's tools, by the same names.
+        """
+        named = {}
+        for name, tool in tools.items():
+            definition = definitions.get(name)
+            if definition is not None:
+                known = catalog.by_source.get(definition.source)
+                if known is not None:
+                    named[known.name] = tool
+                continue
+            cause = self._causes.get(str(name), f"tool {name!r} has no definition")
+            if _can_be_sent(name, catalog) and _takes_an_object(tool):
+                named[name] = tool
+                self._warn(f"a tool is always sent, as AstrBot has it: {cause}")
+            else:
+                self._warn(f"a tool is left out, since no provider takes it: {cause}")
+        return named
+
 
 def declared_parameters(tool: Tool) -> dict[str, Any]:
     """Return the declared schema of a definition, for a tool of AstrBot's."""
@@ -141,6 +176,24 @@ def neutral_history(contexts: Iterable[Any] | None) -> tuple[Message, ...]:
         if content.get("role") in _ROLES and not content.get("_no_save"):
             found.append(message_from_dict(_plain_fields(content)))
     return tuple(found)
+
+
+def with_canonical_names(history: Iterable[Message], catalog: ToolCatalog) -> tuple[Message, ...]:
+    """Return a history whose search results have canonical names; AstrBot keeps wire names."""
+    return tuple(_canonical_result(said, catalog.by_wire_name) for said in history)
+
+
+def _canonical_result(said: Message, tools: Mapping[str, Tool]) -> Message:
+    found = SearchResult.from_json(said.text) if said.role == "tool" else None
+    if found is None or tools.keys().isdisjoint((*found.names, *found.loaded)):
+        return said
+
+    def canonical(name: str) -> str:
+        return tools[name].name if name in tools else name
+
+    matches = tuple(replace(match, name=canonical(match.name)) for match in found.matches)
+    loaded = tuple(map(canonical, found.loaded))
+    return replace(said, content=replace(found, matches=matches, loaded=loaded).to_json())
 
 
 def text_after_result(result: str) -> str:
@@ -222,11 +275,19 @@ def _call_ids(points: Iterable[InsertionPoint]) -> Iterator[str]:
     return (call.id for point in points for said in point.messages for call in said.tool_calls)
 
 
-def as_context(message: Message) -> dict[str, Any]:
-    """Return a message as AstrBot keeps it: results have no name."""
+def as_context(message: Message, profile: ProviderProfile) -> dict[str, Any]:
+    """Return a message as AstrBot keeps it: results have no name, and name tools as lists do.
+
+    Args:
+        message: The message.
+        profile: A profile with the rule for names in lists.
+    """
     content = message_to_dict(message)
     if message.role == "assistant":
         content["content"] = content["content"] or None
+    found = SearchResult.from_json(message.text) if message.role == "tool" else None
+    if found is not None:
+        content["content"] = result_text(found, profile)
     content.pop("name", None)
     return content
 
@@ -258,35 +319,6 @@ def _with_demands(said: Any, reasoning: str | None, signature: str | None) -> An
         extra = {"extra_content": {"google": {"thought_signature": signature}}}
         changed["tool_calls"] = [{**extra, **call} for call in calls]
     return changed
-
-
-def tools_by_name(
-    catalog: ToolCatalog, definitions: Mapping[str, Tool], tools: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return AstrBot's tools by canonical name, those without a definition by their own.
-
-    A tool without a definition is left out if its name equals or resembles another's, or if
-    every provider would refuse a request with it.
-
-    Args:
-        catalog: The catalog that names the definitions.
-        definitions: The definitions, by AstrBot's own names.
-        tools: AstrBot's tools, by the same names.
-    """
-    named = {}
-    for name, tool in tools.items():
-        definition = definitions.get(name)
-        if definition is not None:
-            known = catalog.by_source.get(definition.source)
-            if known is not None:
-                named[known.name] = tool
-        elif not _can_be_sent(name, catalog):
-            _log.warning("tool %r is left out: no request can have its name", str(name)[:80])
-        elif not _takes_an_object(tool):
-            _log.warning("tool %r is left out: its schema is not of type 'object'", name)
-        else:
-            named[name] = tool
-    return named
 
 
 def _takes_an_object(tool: Any) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from tests.conversations import OPENAI
 from tool_search import Tool, ToolCatalog, ToolSearchConfig, ToolSearchSession
 from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun
-from tool_search.adapters.astrbot.tools import tools_by_name
+from tool_search.adapters.astrbot.tools import TranslatedTools
 from tool_search.conversation.calls import RunCall
 
 LISTED = {
@@ -27,7 +27,7 @@ def a_run() -> AstrBotRun:
         ToolCatalog(LISTED.values()), config=ToolSearchConfig(tool_schema_mode="tool_search")
     )
     session.begin_turn("hi", profile=OPENAI)
-    tools = tools_by_name(session.catalog, LISTED, TOOLS)
+    tools = TranslatedTools().by_name(session.catalog, LISTED, TOOLS)
     return AstrBotRun(AstrBotConversation(session), tools, search_tool_name="tool_search")
 
 
@@ -57,17 +57,21 @@ def test_a_tool_without_a_definition_brings_no_name_that_breaks_a_request(name: 
     """It would be sent with every one; or it would pass for another."""
     catalog = ToolCatalog(LISTED.values())
     tools = {**TOOLS, name: SimpleNamespace(name=name)}
-    assert len(tools_by_name(catalog, LISTED, tools)) == 3
+    assert len(TranslatedTools().by_name(catalog, LISTED, tools)) == 3
 
 
 def test_a_tool_without_a_definition_stays_under_a_plain_name() -> None:
     odd = SimpleNamespace(name="odd_one")
-    named = tools_by_name(ToolCatalog(LISTED.values()), LISTED, {**TOOLS, "odd_one": odd})
+    named = TranslatedTools().by_name(
+        ToolCatalog(LISTED.values()), LISTED, {**TOOLS, "odd_one": odd}
+    )
     assert named["odd_one"] is odd
 
 
 @pytest.mark.parametrize("schema", [{"type": "string"}, "none", [1]])
 def test_a_tool_whose_schema_breaks_each_request_is_left_out(schema: object) -> None:
     odd = SimpleNamespace(name="odd_one", parameters=schema)
-    named = tools_by_name(ToolCatalog(LISTED.values()), LISTED, {**TOOLS, "odd_one": odd})
+    named = TranslatedTools().by_name(
+        ToolCatalog(LISTED.values()), LISTED, {**TOOLS, "odd_one": odd}
+    )
     assert "odd_one" not in named

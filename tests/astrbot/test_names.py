@@ -1,0 +1,108 @@
+"""Tools with names that no provider takes: a search names them as the list does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.astrbot.bot import HAS_RESPONSES, AstrBot, new_user
+from tool_search.testing import KeywordModel, StandInServer
+
+PROVIDERS = ("openai", "claude", *(("responses",) if HAS_RESPONSES else ()))
+ASKED = {
+    "查询天气": "查询北京的天气",
+    "отправить_письмо": "отправить письмо по электронной почте",
+    "parcel.track": "track a parcel",
+}
+NAMED = """
+from astrbot.core.agent.tool import FunctionTool
+class Named(FunctionTool):
+    async def call(self, context, **arguments):
+        return f"named {self.name}"
+schema = {"type": "object", "properties": {"where": {"type": "string"}}}
+said = {
+    "查询天气": "查询某个城市的天气预报",
+    "отправить_письмо": "Отправляет письмо по электронной почте",
+    "parcel.track": "Tracks a parcel on its way.",
+}
+manager = bot.lifecycle.provider_manager.llm_tools
+for name, description in said.items():
+    tool = Named(name=name, description=description, parameters=schema)
+    tool.handler_module_path = "data.plugins.astrbot_plugin_toolbox.main"
+    manager.func_list.append(tool)
+"""
+STRANGE = """
+from astrbot.core.agent.tool import FunctionTool
+manager = bot.lifecycle.provider_manager.llm_tools
+for name, schema in {"line\\nbreak": {"type": "object"}, "a_violin": {"type": "string"}}.items():
+    tool = FunctionTool(name=name, description="Strange.", parameters=schema)
+    tool.handler_module_path = "data.plugins.astrbot_plugin_toolbox.main"
+    manager.func_list.append(tool)
+"""
+
+
+@pytest.fixture(scope="module")
+def bot(start_bot: Callable[..., AstrBot]) -> Iterator[AstrBot]:
+    settings = {"native_claude": "on", "native_openai": "on"}
+    bot = start_bot(providers=PROVIDERS, tools=40, settings=settings)
+    bot.ask("run", code=NAMED)
+    yield bot
+    bot.stop()
+
+
+@pytest.mark.parametrize(
+    ("provider", "name"), [*zip(PROVIDERS, ASKED, strict=False), ("openai", "parcel.track")]
+)
+def test_a_found_tool_has_one_name_in_the_result_and_the_list(
+    bot: AstrBot, server: StandInServer, name: str, provider: str
+) -> None:
+    """Otherwise a model calls a name that the provider refuses in the next request."""
+    user = new_user()
+    assert f"named {name}" in bot.say(ASKED[name], user=user, provider=provider)
+    (saved,) = [
+        json.loads(said["content"])["matches"]
+        for said in bot.ask("history", user=user)
+        if said["role"] == "tool" and "matches" in str(said["content"])
+    ]
+    (called,) = [
+        call["function"]["name"]
+        for said in bot.ask("history", user=user)
+        for call in said.get("tool_calls") or ()
+        if call["function"]["name"] != "tool_search"
+    ]
+    assert called in [match["name"] for match in saved]
+    assert not server.violations
+
+
+def test_another_provider_and_a_restart_know_the_tool_that_was_found(
+    bot: AstrBot, server: StandInServer
+) -> None:
+    user = new_user()
+    bot.say(ASKED["查询天气"], user=user, provider="openai")
+    before = server.requests[-1].tool_names
+    for provider in PROVIDERS:
+        server.reset(model=KeywordModel())
+        assert bot.say("hello there", user=user, provider=provider)
+        assert not server.violations
+    bot.ask("reload")
+    (bot.root / "data/plugin_data/astrbot_plugin_tool_search/conversations.json").unlink()
+    bot.ask("reload")
+    server.reset(model=KeywordModel())
+    bot.say("hello there", user=user, provider="openai")
+    assert set(server.requests[0].tool_names) >= set(before)
+    assert not server.violations
+
+
+def test_a_tool_that_no_provider_takes_is_warned_of_once(
+    bot: AstrBot, server: StandInServer
+) -> None:
+    """With each message, it would drive all other warnings out of `status`."""
+    bot.ask("run", code=STRANGE)
+    for _ in range(3):
+        bot.say("hello there", user=new_user(), provider="openai")
+    status = bot.say("/tool_search status", user="boss")
+    assert status.count("'a_violin'") == 1
+    assert status.count("'line\\nbreak'") == 1
+    assert not server.violations
