@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx2
@@ -53,12 +50,9 @@ def test_another_file_is_refused_by_name(command: Command, tmp_path: Path) -> No
 
 
 def test_the_page_shows_the_log_and_ends_with_an_open_stream(kept: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     arguments = [sys.executable, "-m", "tool_search", "inspect-log", str(kept)]
     process = subprocess.Popen(  # noqa: S603  # our own command
-        [*arguments, "--port", str(port)],
+        [*arguments, "--port", "0"],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -68,10 +62,10 @@ def test_the_page_shows_the_log_and_ends_with_an_open_stream(kept: Path) -> None
         line = process.stdout.readline()
         assert line.startswith("3 requests: http://127.0.0.1:")
         address = line.split()[-1]
-        rows = json.loads(_get(f"{address}api/requests"))
+        rows = httpx2.get(f"{address}api/requests").json()
         assert [row["id"] for row in rows["requests"]] == ["r0", "r1", "r2"]
         assert rows["kept"] is True
-        opened = json.loads(_get(f"{address}api/requests/r1"))
+        opened = httpx2.get(f"{address}api/requests/r1").json()
         assert opened["searched"][0]["queries"][0]["hits"][0]["reasons"]
         with httpx2.stream("GET", f"{address}api/events") as events:
             assert next(events.iter_text()) == ": open\n\n"
@@ -80,13 +74,3 @@ def test_the_page_shows_the_log_and_ends_with_an_open_stream(kept: Path) -> None
     finally:
         process.kill()
         process.communicate()
-
-
-def _get(address: str) -> str:
-    """Return a page; the process may still be starting."""
-    for _ in range(200):
-        try:
-            return httpx2.get(address).raise_for_status().text
-        except httpx2.ConnectError:
-            time.sleep(0.05)
-    raise AssertionError(address)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import tomllib
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from tests.cli.conftest import Command
 from tool_search.cli.application import app
 from tool_search.cli.proxy import client_lines
 from tool_search.proxy.settings import InspectorSettings, ListenSettings, ProxyConfig, proxy_config
@@ -70,3 +73,25 @@ def test_wrong_options_say_what_to_do(arguments: list[str], message: str) -> Non
 
     assert result.exit_code != 0
     assert message in f"{result.output}{result.exception}"
+
+
+@pytest.mark.parametrize("name", ["proxy", "inspect-log"])
+def test_a_taken_address_is_named_before_anything_is_announced(
+    name: str, command: Command, tmp_path: Path
+) -> None:
+    log = tmp_path / "requests.jsonl"
+    log.touch()
+    proxy: list[object] = ["--upstream", "https://api.openai.com/v1"]
+    arguments = proxy if name == "proxy" else [log]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = command(name, *arguments, "--port", port)
+    assert (refused.status, refused.out) == (2, "")
+    assert f"127.0.0.1:{port} cannot be used: Address already in use" in refused.err
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "http"])
+def test_a_port_that_cannot_be_is_refused(port: str, command: Command) -> None:
+    refused = command("proxy", "--upstream", "https://api.openai.com/v1", "--port", port)
+    assert (refused.status, refused.out) == (2, "")
+    assert f"--port '{port}' is not allowed" in refused.err

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tool_search.cli.start.serving import serve_until_interrupted, take_address
 from tool_search.cli.terminal.language import wrong_use
 from tool_search.config.stores import StoreSettings
 from tool_search.errors import ConfigurationError
@@ -79,18 +80,11 @@ def _with_address(settings: GatewayConfig, http: str | None) -> GatewayConfig:
 
 
 def _serve_http(gateway: Gateway, settings: TransportSettings) -> None:
-    import uvicorn  # noqa: PLC0415  # comes with the SDK
-
-    app = gateway.asgi()
-    address = f"http://{settings.host}:{settings.port}{settings.path}"
+    sockets, port = take_address(settings.host, settings.port)
+    address = f"http://{settings.host}:{port}{settings.path}"
     logging.getLogger(__name__).info("the gateway is at %s", address)
-    uvicorn.run(
-        app,
-        host=settings.host,
-        port=settings.port,
-        log_level="warning",
-        timeout_graceful_shutdown=max(1, int(settings.shutdown_timeout_s)),
-    )
+    close_s = max(1, int(settings.shutdown_timeout_s))
+    serve_until_interrupted(gateway.asgi(), sockets, close_s=close_s)
 
 
 async def _serve_stdio(gateway: Gateway) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tool_search.cli.exits import say
+from tool_search.cli.start.serving import serve_until_interrupted, take_address
 from tool_search.cli.terminal.language import spoken
 from tool_search.errors import ConfigurationError
 from tool_search.inspector.access import Access
@@ -31,7 +32,10 @@ def inspect_log_command(
         typer.Argument(metavar="FILE", help="The file of `inspector.path`.", show_default=False),
     ],
     port: Annotated[
-        int, typer.Option(metavar="PORT", min=0, max=65_535, help="The port of the page.")
+        int,
+        typer.Option(
+            metavar="PORT", min=0, max=65_535, help="The port of the page; 0: any free one."
+        ),
     ] = 8788,
     last: Annotated[
         int, typer.Option(metavar="N", min=1, max=100_000, help="The newest requests to show.")
@@ -52,7 +56,7 @@ def inspect_log_command(
 
 def _serve(kept: KeptLog, port: int, last: int) -> None:
     try:
-        import uvicorn  # noqa: PLC0415  # of the extra proxy
+        import uvicorn  # noqa: F401, PLC0415  # of the extra proxy
         from starlette.applications import Starlette  # noqa: PLC0415
 
         from tool_search.inspector.app import InspectorApp, inspector_routes  # noqa: PLC0415
@@ -63,11 +67,6 @@ def _serve(kept: KeptLog, port: int, last: int) -> None:
     for record in kept.requests:
         recorder.add(record, catalog=catalogs.get(record.catalog))
     app = InspectorApp(recorder, Access(), is_kept=True)
+    sockets, port = take_address(_HOST, port)
     typer.echo(f"{len(kept.requests)} requests: http://{_HOST}:{port}/inspector/")
-    uvicorn.run(
-        Starlette(routes=inspector_routes(app)),
-        host=_HOST,
-        port=port,
-        log_level="warning",
-        timeout_graceful_shutdown=_CLOSE_S,
-    )
+    serve_until_interrupted(Starlette(routes=inspector_routes(app)), sockets, close_s=_CLOSE_S)

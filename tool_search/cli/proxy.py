@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from tool_search.cli.start.serving import serve_until_interrupted, take_address
 from tool_search.cli.terminal.language import wrong_use
 from tool_search.config.providers import Dialect
 from tool_search.errors import ConfigurationError
@@ -37,7 +38,12 @@ def proxy_command(
             help="A format that the provider speaks: anthropic, openai_chat, openai_responses.",
         ),
     ] = None,
-    port: Annotated[int | None, typer.Option(metavar="PORT", help="The port of the proxy.")] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT", min=0, max=65_535, help="The port of the proxy; 0: any free one."
+        ),
+    ] = None,
 ) -> None:
     """Give any client tool search: set its base URL to the proxy's address.
 
@@ -45,11 +51,8 @@ def proxy_command(
     passes everything else on.
     """
     settings = _settings(config, upstream, dialect)
-    if port is not None:
-        listen = settings.listen.model_copy(update={"port": port})
-        settings = settings.model_copy(update={"listen": listen})
     try:
-        import uvicorn  # noqa: PLC0415  # of the extra proxy
+        import uvicorn  # noqa: F401, PLC0415  # of the extra proxy
 
         from tool_search.proxy.app import ToolSearchProxy  # noqa: PLC0415
     except ModuleNotFoundError as exc:
@@ -58,15 +61,11 @@ def proxy_command(
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     proxy = ToolSearchProxy(settings)
     listen = settings.listen
-    for line in client_lines(settings):
+    sockets, port = take_address(listen.host, listen.port if port is None else port)
+    taken = settings.model_copy(update={"listen": listen.model_copy(update={"port": port})})
+    for line in client_lines(taken):
         typer.echo(line)
-    uvicorn.run(
-        proxy.asgi(),
-        host=listen.host,
-        port=listen.port,
-        log_level="warning",
-        timeout_graceful_shutdown=_CLOSE_S,
-    )
+    serve_until_interrupted(proxy.asgi(), sockets, close_s=_CLOSE_S)
 
 
 def _settings(path: Path | None, url: str | None, dialects: list[str] | None) -> ProxyConfig:

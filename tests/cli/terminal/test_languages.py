@@ -79,7 +79,10 @@ def test_errors_of_use_are_in_the_persons_language(command: Command, language: L
     assert text("usage.missing", language, option="--catalog") in said("eval")
     assert text("usage.needs_value", language, option="--query") in said("search", "--query")
     assert text("usage.extra", language, arguments="x") in said("search", "x")
-    assert "--limit" in said("search", "--limit", "many")
+    assert "--store" not in said("search", "--mode", "x")  # the dashes alone are alike
+    for typed in ("many", "-4"):
+        problem = said("search", "--limit", typed).partition("See")[0]
+        assert f"--limit '{typed}'" in problem
     # In this process the program has another name.
     assert "search --help" in said("search", "x")
 

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import typer
+from pydantic import ValidationError
 
 from tool_search.cli.terminal.language import choose_language, spoken
 from tool_search.errors import ConfigurationError
@@ -21,9 +22,11 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 _OPTION = "--language"
 # What click says of values, or pydantic in its place.
 _PROBLEMS = (
-    (r".* is not a valid integer.*|Input should be a valid integer.*", "use.not_integer"),
-    (r".* is not a valid float.*|Input should be a valid number.*", "use.not_number"),
-    (r".* is not in the range (?P<range>.*)\.", "use.out_of_range"),
+    (r"(?P<value>.*) is not a valid integer.*", "use.not_integer"),
+    (r"Input should be a valid integer.*", "use.not_integer"),
+    (r"(?P<value>.*) is not a valid float.*", "use.not_number"),
+    (r"Input should be a valid number.*", "use.not_number"),
+    (r"(?P<value>.*) is not in the range (?P<range>.*)\.", "use.out_of_range"),
     (r"Input should be greater than or equal to (?P<least>.*)", "use.too_small"),
     (r"Input should be less than or equal to (?P<most>.*)", "use.too_large"),
 )
@@ -85,9 +88,13 @@ def take_language(args: Sequence[str]) -> list[str]:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Return the question whether a known name was meant; empty if none is near."""
-    found = get_close_matches(name, list(known), n=1)
-    return " " + spoken("usage.near", name=found[0]) if found else ""
+    """Return the question whether a known name was meant; empty if none is near.
+
+    The dashes of an option do not count: all options have them.
+    """
+    names = {each.lstrip("-"): each for each in known}
+    found = get_close_matches(name.lstrip("-"), list(names), n=1)
+    return spoken("usage.near", name=names[found[0]]) if found else ""
 
 
 def _message(error: Any) -> str:
@@ -101,19 +108,27 @@ def _message(error: Any) -> str:
     if kind == "BadOptionUsage":
         return spoken("usage.needs_value", option=error.option_name)
     if kind == "BadParameter" and error.param is not None:
-        problem = _problem(error.message)
-        return spoken("usage.invalid", option=error.param.opts[-1], problem=problem)
+        value, problem = _problem(error)
+        given = f"{error.param.opts[-1]} {value}".rstrip()
+        return spoken("usage.invalid", option=given, problem=problem)
     if found := _EXTRA.search(error.message):
         return spoken("usage.extra", arguments=found[1])
     return str(error.format_message())
 
 
-def _problem(english: str) -> str:
-    """Return what click says of a value, in the person's language if it is one of these."""
+def _problem(error: Any) -> tuple[str, str]:
+    """Return a value, if it is known, and why it is wrong, in the person's language if it can be.
+
+    typer has pydantic read values, and older releases have click.
+    """
+    cause, value = error.__cause__, ""
+    if isinstance(cause, ValidationError):
+        value = repr(cause.errors(include_url=False)[0]["input"])
     for pattern, key in _PROBLEMS:
-        if found := re.fullmatch(pattern, english, re.DOTALL):
-            return spoken(key, **found.groupdict())
-    return english
+        if found := re.fullmatch(pattern, error.message, re.DOTALL):
+            named = found.groupdict(default="")
+            return named.pop("value", "") or value, spoken(key, **named)
+    return value, error.message
 
 
 def _options(ctx: Any) -> list[str]:
