@@ -24,7 +24,7 @@ from openai import AsyncOpenAI
 from tests.proxy.conftest import upstreams
 from tool_search.proxy.app import ToolSearchProxy
 from tool_search.proxy.settings import InspectorSettings, ProxyConfig, StateSettings
-from tool_search.testing import Fault, ModelCall, ModelReply, ModelView, StandInServer
+from tool_search.testing import Endpoint, Fault, ModelCall, ModelReply, ModelView, StandInServer
 
 Kind = Literal["anthropic", "openai_chat", "openai_responses"]
 SUBJECTS = ("invoice", "ticket", "calendar", "weather", "photo", "song", "parcel", "recipe")
@@ -33,8 +33,13 @@ NAMES = tuple(f"{verb}_{subject}" for subject in SUBJECTS for verb in VERBS)
 TOOLS = tuple((name, f"Can {name.replace('_', ' a ')}.") for name in NAMES)
 SCHEMA = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
-MODELS = {"anthropic": "claude-sonnet-4-6", "openai_chat": "gpt-5.4", "openai_responses": "gpt-5.4"}
-NATIVE = {"anthropic": "claude", "openai_chat": "generic", "openai_responses": "openai_responses"}
+MODELS = {"anthropic": "claude-sonnet-4-6", "openai_chat": "kimi-k3", "openai_responses": "gpt-5.4"}
+NATIVE = {
+    "anthropic": "claude",
+    "openai_chat": "tools_in_messages",
+    "openai_responses": "openai_responses",
+}
+
 # Of each dialect.
 EXAMPLES = 1_700 if IS_LONG else 100
 
@@ -136,18 +141,22 @@ class Talk:
             "model": MODELS[self.kind], "messages": self.history,
             "tools": [{"type": "function", "function": function} for function in functions],
         }  # fmt: skip
+        # Kimi thinks unless it is told not to, and wants its thoughts back with each reply.
+        more = {"thinking": {"type": "disabled"}}
         if self.stream:
             client = AsyncOpenAI(
                 base_url="http://proxy/v1", api_key=self.key, http_client=http, max_retries=0
             )
-            async with client.chat.completions.stream(**_untyped(wish)) as events:
+            asked = _untyped(wish)
+            asked["extra_body"].update(more)
+            async with client.chat.completions.stream(**asked) as events:
                 completion = await events.get_final_completion()
             said = completion.choices[0].message.model_dump(exclude_none=True)
             for call in said.get("tool_calls") or ():
                 call["function"].pop("parsed_arguments", None)
             said.pop("parsed", None)
         else:
-            reply = await self._whole(http, "/v1/chat/completions", wish)
+            reply = await self._whole(http, "/v1/chat/completions", {**wish, **more})
             said = reply["choices"][0]["message"]
         calls = said.get("tool_calls") or []
         kept = {"role": "assistant", "content": said.get("content")}
@@ -240,7 +249,7 @@ class Proxies:
         self._server = server
         self._folder = folder
         self._open: dict[str, ToolSearchProxy] = {}
-        self._files = dict.fromkeys(("generic", "bridge", "claude", "openai_responses"), 0)
+        self._files = dict.fromkeys(("generic", "bridge", *NATIVE.values()), 0)
 
     def served(self, strategy: str) -> ToolSearchProxy:
         """Return the proxy of a strategy."""
@@ -308,7 +317,8 @@ def test_a_client_sees_its_script_and_the_provider_valid_requests(
     kind: Kind, tmp_path: Path
 ) -> None:
     model = Played()
-    with StandInServer(model=model) as server, asyncio.Runner() as runner:
+    endpoint = Endpoint(extra_parameters=frozenset(("thinking",)))
+    with StandInServer(model=model, endpoint=endpoint) as server, asyncio.Runner() as runner:
         proxies = Proxies(server, tmp_path)
 
         @settings(max_examples=EXAMPLES)

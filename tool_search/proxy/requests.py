@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 # Strategies that a proxy can give a client; any other is the generic one.
-_STRATEGIES = ("generic", "bridge", "claude", "openai_responses")
+_STRATEGIES = ("generic", "bridge", "claude", "openai_responses", "tools_in_messages")
 # Features that only a service with tool search of its own knows.
 _SEARCH_BETAS = ("advanced-tool-use-", "tool-search-tool-")
 # Smaller bodies are read and written on the event loop: a thread would take longer.

@@ -104,7 +104,10 @@ class Turn:
         self.listed = self._listed(plan)
         body = dict(self.body)
         body["tools"] = self.dialect.write_tools(self.body["tools"], self.listed, self.tools.others)
-        items = self.dialect.settled(self._items(), body["tools"])
+        items = self._items()
+        if self.profile.facts.sends_definitions_in_messages:
+            items = self.dialect.with_called(items, self._needed)
+        items = self.dialect.settled(items, body["tools"])
         # A history of the client alone goes on as it came, a text as well.
         if items != self.dialect.items(body):
             body[self.dialect.items_key] = items
@@ -246,8 +249,8 @@ class Turn:
         entries = [(entry, self._own(entry.tool)) for entry in plan.tools]
         of_proxy = replace(plan, tools=ToolList(e for e, wire in entries if wire is None))
         written = iter(self.dialect.own_tools(of_proxy, self.profile))
-        required = set(self.dialect.required_tools(self.body))
-        return [
+        required = dict.fromkeys(self.dialect.required_tools(self.body))
+        listed = [
             ListedTool(None, next(written))
             if wire is None
             else ListedTool(
@@ -256,6 +259,22 @@ class Turn:
             )
             for entry, wire in entries
         ]
+        shown = {(wire.namespace, wire.name) for _, wire in entries if wire is not None}
+        # A choice is refused if its tool is not in the list, which may be one that never grows.
+        missing = [self._wire_at(*each) for each in required if each not in shown]
+        return [*listed, *(ListedTool(wire) for wire in missing if wire is not None)]
+
+    def _wire_at(self, namespace: str | None, name: str) -> WireTool | None:
+        source = self.tools.sources.get((namespace, name))
+        return None if source is None else self.tools.wire[source]
+
+    def _needed(self, call: WireCall) -> WireTool | None:
+        """Return the definition that a call needs in a message; None: the list has it."""
+        # A function that a search loaded has its own name as namespace.
+        namespace = None if call.namespace == call.name else call.namespace
+        wire = self._wire_at(namespace, call.name)
+        is_listed = any(entry.wire is wire for entry in self.listed)
+        return None if wire is None or is_listed else wire
 
     def _own(self, tool: Tool) -> WireTool | None:
         return self.tools.wire.get(tool.source)

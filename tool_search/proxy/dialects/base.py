@@ -279,6 +279,19 @@ class WireDialect(ABC):
         """Return a history as the provider takes it beside a list of tools."""
         return items
 
+    def with_called(
+        self,
+        items: Sequence[JSON],
+        needed: Callable[[WireCall], WireTool | None],  # noqa: ARG002  # for formats that have any
+    ) -> list[JSON]:
+        """Return a history with the definition of each called tool before its call.
+
+        Args:
+            items: The history.
+            needed: Returns the definition that a call needs in a message; None: it needs none.
+        """
+        return [*items]
+
     @abstractmethod
     def is_cut(self, reply: JSON) -> bool:
         """True if the provider cut a reply off, so that its last call may be broken."""

@@ -6,12 +6,12 @@ Source: OpenAI, "Error codes" (the form of an error).
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tool_search.messages import RequestPlan
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.proxy.dialects.base import JSON, WireDialect
+from tool_search.proxy.dialects.base import JSON, WireCall, WireDialect, WireTool
 
 __all__ = ["OpenAIDialect", "item_text", "summed_usage"]
 
@@ -37,6 +37,36 @@ class OpenAIDialect(WireDialect):
         """Return the `tools` of a plan, in its order."""
         tools: list[JSON] = self.wire(plan, profile).get("tools", [])
         return tools
+
+    @abstractmethod
+    def defined(self, item: JSON) -> list[tuple[str | None, str]]:
+        """Return the namespaces and names of the functions that an item defines."""
+
+    @abstractmethod
+    def definitions_item(self, tools: Sequence[WireTool]) -> JSON:
+        """Return the item from which on functions are defined."""
+
+    def with_called(
+        self, items: Sequence[JSON], needed: Callable[[WireCall], WireTool | None]
+    ) -> list[JSON]:
+        """Return a history with the definition of each called tool before its call.
+
+        It comes before the reply that is first to call the tool, so that it stays there.
+        """
+        written: list[JSON] = []
+        known: set[tuple[str | None, str]] = set()
+        start = 0
+        for item in items:
+            known.update(self.defined(item))
+            wanted = [tool for call in self.calls(item) if (tool := needed(call)) is not None]
+            new = {(t.namespace, t.name): t for t in wanted if (t.namespace, t.name) not in known}
+            if new:
+                written.insert(start, self.definitions_item([*new.values()]))
+                known.update(new)
+                start += 1
+            written.append(item)
+            start = start if self.is_reply(item) else len(written)
+        return written
 
     def with_later(self, items: Iterable[JSON], later: Sequence[JSON]) -> list[JSON]:
         """Return the items after a reply, with results that the client has not seen first."""

@@ -2,12 +2,13 @@
 
 Sources: OpenAI, "Chat Completions API" (chunks, indexes of tool calls, `stream_options`),
 "Function calling" (`tool_choice`, `allowed_tools`); DeepSeek, "Thinking mode" (a reply's
-`reasoning_content` goes back with its calls).
+`reasoning_content` goes back with its calls); Moonshot AI, "Dynamic tool loading" (a system
+message with `tools` and without content).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from uuid import uuid4
 
@@ -140,6 +141,36 @@ class OpenAIChat(OpenAIDialect):
     def wire(self, plan: RequestPlan, profile: ProviderProfile) -> JSON:
         """Return the request of a plan."""
         return to_wire(plan, profile, stream=False)
+
+    def defined(self, item: JSON) -> list[tuple[str | None, str]]:
+        """Return the functions that a system message defines; none has a namespace."""
+        return [(None, name) for name in map(_function_name, _definitions(item))]
+
+    def definitions_item(self, tools: Sequence[WireTool]) -> JSON:
+        """Return the system message from which on functions are defined."""
+        return {"role": "system", "tools": self.write_plain(tools)}
+
+    def with_definitions(
+        self, items: Sequence[JSON], tool_of: Callable[[str], WireTool | None]
+    ) -> list[JSON]:
+        """Return results whose definitions are as the client wrote them."""
+        return [
+            {**item, "tools": [_as_written(each, tool_of) for each in defined]}
+            if (defined := _definitions(item))
+            else item
+            for item in items
+        ]
+
+    def with_later(self, items: Iterable[JSON], later: Sequence[JSON]) -> list[JSON]:
+        """Return the items after a reply, with results that the client has not seen first.
+
+        Definitions follow all results of the reply: a message between them is refused.
+        """
+        rest = list(items)
+        own = next((i for i, each in enumerate(rest) if each.get("role") != "tool"), len(rest))
+        results = [item for item in later if not _definitions(item)]
+        definitions = [item for item in later if _definitions(item)]
+        return [*results, *rest[:own], *definitions, *rest[own:]]
 
     def stream(self, holds: Callable[[str, str | None], bool], body: JSON) -> ReplyStream:
         """Return a reader of streamed replies."""
@@ -336,6 +367,22 @@ def _is_over(call: JSON, next_id: object) -> bool:
     if next_id and call.get("id"):
         return bool(next_id != call["id"])
     return read_object(str(function.get("arguments") or "")) not in (None, {})
+
+
+def _definitions(item: JSON) -> list[JSON]:
+    """Return the definitions in a system message, which replies and results do not have."""
+    tools = item.get("tools") if item.get("role") in _SYSTEM else None
+    return [each for each in tools if isinstance(each, dict)] if isinstance(tools, list) else []
+
+
+def _function_name(definition: JSON) -> str:
+    function = definition.get("function")
+    return str(function.get("name")) if isinstance(function, dict) else ""
+
+
+def _as_written(definition: JSON, tool_of: Callable[[str], WireTool | None]) -> JSON:
+    tool = tool_of(_function_name(definition))
+    return definition if tool is None else tool.definition
 
 
 def _message(reply: JSON) -> JSON:

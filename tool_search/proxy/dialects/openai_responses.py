@@ -35,6 +35,8 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 _BEGINS = ("response.created", "response.in_progress", "response.queued")
 # Fields of a response that repeat the request: the client sees its own.
 _ECHOED = ("tools", "instructions", "tool_choice", "previous_response_id")
+# Items that define functions from their place on.
+_DEFINING = ("tool_search_output", "additional_tools")
 _usage = partial(summed_usage, before="input_tokens", after="output_tokens")
 
 
@@ -154,11 +156,7 @@ class OpenAIResponses(OpenAIDialect):
         """
         plain = {entry.get("name") for entry in declared if entry.get("type") == "function"}
         loaded = {
-            str(function.get("name"))
-            for item in items
-            if item.get("type") == "tool_search_output"
-            for function in item.get("tools") or ()
-            if function.get("type") == "function"
+            name for item in items for namespace, name in self.defined(item) if namespace is None
         } - plain
         return [
             {**item, "namespace": item["name"]}
@@ -168,6 +166,17 @@ class OpenAIResponses(OpenAIDialect):
             else item
             for item in items
         ]
+
+    def defined(self, item: JSON) -> list[tuple[str | None, str]]:
+        """Return the namespaces and names of the functions that an item defines."""
+        if item.get("type") not in _DEFINING:
+            return []
+        functions, _ = self.tools(item)
+        return [(each.namespace, each.name) for each in functions]
+
+    def definitions_item(self, tools: Sequence[WireTool]) -> JSON:
+        """Return the item from which on functions are defined."""
+        return {"type": "additional_tools", "role": "developer", "tools": self.write_plain(tools)}
 
     def is_cut(self, reply: JSON) -> bool:
         """True if the provider cut a reply off, so that its last call may be broken."""
