@@ -265,7 +265,8 @@ def _type(value: Mapping[str, Any], place: str) -> str:
     if "anyOf" in value:
         return " or ".join(_type(option, place) for option in value["anyOf"])
     if "enum" in value:
-        return ", ".join(f"`{option}`" for option in value["enum"])
+        # An empty code span is none in Markdown.
+        return ", ".join(f"`{option}`" if option else '`""`' for option in value["enum"])
     kind = value.get("type", "any value")
     if kind == "array":
         inner = _type(value.get("items") or {}, place)

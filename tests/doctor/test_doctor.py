@@ -254,7 +254,12 @@ def test_fix_corrects_what_is_mechanical_and_nothing_else(clean: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "line"),
-    [("tools: [a\n", None), ("max_steps: 3\nmax_steps: 4\n", 2), ("- a\n- b\n", None)],
+    [
+        ("tools: [a\n", 2),
+        ("store:\n\ttype: memory\n", 2),
+        ("max_steps: 3\nmax_steps: 4\n", 2),
+        ("- a\n- b\n", None),
+    ],
 )
 def test_a_file_that_is_no_configuration_is_one_finding(
     content: str, line: int | None, tmp_path: Path

@@ -78,7 +78,7 @@ class MCPServerSettings(Settings):
     env: Mapping[str, str] = Field(default_factory=dict, repr=False)
     cwd: str = ""
     url: str = Field(default="", repr=False)
-    type: MCPTransport | Literal[""] = ""
+    type: Literal["stdio", "http", "sse", ""] = ""
     headers: Mapping[str, str] = Field(default_factory=dict, repr=False)
     authorization_token: str = Field(default="", alias="authorizationToken", repr=False)
     oauth: MCPOAuthSettings | None = None

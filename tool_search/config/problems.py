@@ -31,6 +31,7 @@ _OTHER_SYSTEMS = {
     "dontAsk": "never-ask",
 }
 # A file has the mode next to its section; the settings have it inside.
+_MAX_ELSEWHERE = 2
 _MODE, _SECTION, _BOT = "tool_schema_mode", "tool_search", "BotConfig"
 
 
@@ -101,8 +102,23 @@ def _unknown_key(location: KeyPath, model: type[BaseModel], *, in_file: bool) ->
             f"{said}; a key comes from the environment, never from settings: set a variable "
             "such as ANTHROPIC_API_KEY, and name it in api_key_env"
         )
+    elsewhere = sorted(_sections_with(model, key), key=len)[:_MAX_ELSEWHERE]
+    if elsewhere:
+        return f"{said}; {key!r} belongs in {' or '.join(map(repr, elsewhere))}"
     near = get_close_matches(key, keys, n=1)
     return f"{said}; did you mean {near[0]!r}?" if near else said
+
+
+def _sections_with(model: type[BaseModel], key: str, path: str = "") -> Iterator[str]:
+    """Yield the sections that have a key, as people write them."""
+    for name, field in model.model_fields.items():
+        inner = next(_models(field.annotation), None)
+        if inner is None:
+            continue
+        section = f"{path}.{field.alias or name}" if path else field.alias or name
+        if key != _MODE and key in {each.alias or own for own, each in inner.model_fields.items()}:
+            yield section
+        yield from _sections_with(inner, key, section)
 
 
 def _describe_value(value: object, location: KeyPath) -> str:

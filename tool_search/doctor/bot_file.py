@@ -25,6 +25,7 @@ __all__ = ["BotFile", "read_bot_file"]
 # Setting one aside may show another, such as a key that is now missing.
 _MAX_ROUNDS = 20
 _LIKE = 0.75
+_SECRET_KEYS = ("api_key", "apikey", "apiKey", "key", "token")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,10 @@ class BotFile:
     def sets(self, *path: str | int) -> bool:
         """True if the file has a key."""
         return path in self.places
+
+    def lacks(self, *sections: str) -> bool:
+        """True if something in one of these sections was wrong, and is left out of `settings`."""
+        return any(found.path[:1] == (section,) for found in self.findings for section in sections)
 
     def placed(self, finding: Finding) -> Finding:
         """Return a finding with its place in the file."""
@@ -85,7 +90,12 @@ def read_bot_file(path: Path) -> BotFile:
 
 def _unreadable(error: ConfigurationError) -> Finding:
     if not isinstance(error, SettingsError):
-        return Finding(code="file_unreadable", values={"problem": str(error)})
+        mark = getattr(error.__cause__, "problem_mark", None)
+        return Finding(
+            code="file_unreadable",
+            values={"problem": str(error)},
+            place=Place(line=None if mark is None else mark.line + 1),
+        )
     found = error.problems[0]
     place = Place(key=named(found.path), line=found.line)
     return Finding(
@@ -116,7 +126,9 @@ def _given(found: SettingProblem) -> str:
         return ""
     if found.problem.startswith("is '"):
         return found.problem.removeprefix("is '").partition("'")[0]
-    return str(found.path[-1])
+    # The name of another variable's setting cannot hold the key that was written here.
+    is_key = found.problem.startswith("is unknown") and found.path[-1] not in _SECRET_KEYS
+    return str(found.path[-1]) if is_key else ""
 
 
 def _place(places: Mapping[KeyPath, Place], path: KeyPath) -> Place:

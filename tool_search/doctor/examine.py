@@ -27,7 +27,7 @@ from tool_search.doctor.checks.tools import check_definitions, check_tools, load
 from tool_search.doctor.costs import ProviderCost, provider_costs
 from tool_search.doctor.examined import Examined, policy_of
 from tool_search.doctor.findings import Finding, KeyPath, Severity
-from tool_search.doctor.live import ask_providers, ask_servers
+from tool_search.doctor.live import NO_SERVERS, ask_providers, ask_servers
 from tool_search.doctor.queries import ExplainedSearch, explained_search, query_findings
 from tool_search.errors import CatalogError, ConfigurationError, SearchError
 from tool_search.providers.profiles import ProviderProfile
@@ -151,15 +151,17 @@ def examine_catalog(
 async def _with_tools(bot: Examined, *, live: bool) -> tuple[Examined, Sequence[Finding]]:
     settings = bot.settings
     own = load_tools(settings.tools, bot.file.path)
-    servers = any(not each.disabled for each in settings.mcp_servers.values())
-    tools, found = await ask_servers(bot, bot.environment) if live and servers else ((), ())
+    servers = {name for name, each in settings.mcp_servers.items() if not each.disabled}
+    asked = await ask_servers(bot, bot.environment) if live and servers else NO_SERVERS
+    tools = asked.tools
     origins = {
         **{tool.name: ("mcpServers", str(tool.server)) for tool in tools},
         **own.origins,
     }
     catalog, problems = _catalog([*own.tools, *tools], settings)
-    known = replace(bot, catalog=catalog, origins=origins, knows_servers=live or not servers)
-    return known, (*own.findings, *found, *problems)
+    unknown = frozenset(servers - asked.connected)
+    known = replace(bot, catalog=catalog, origins=origins, unknown_servers=unknown)
+    return known, (*own.findings, *asked.findings, *problems)
 
 
 def _catalog(tools: Sequence[Tool], settings: BotConfig) -> tuple[ToolCatalog, list[Finding]]:

@@ -24,7 +24,7 @@ class Examined:
         catalog: Its tools, with the core that the settings choose.
         origins: The setting that a tool comes from, by the tool's name.
         profiles: The profile of each provider that has one, by the provider's `id`.
-        knows_servers: True if the tools of servers are among `catalog`, or there are none.
+        unknown_servers: The servers whose tools are not among `catalog`.
     """
 
     file: BotFile
@@ -32,7 +32,12 @@ class Examined:
     catalog: ToolCatalog = field(default_factory=ToolCatalog)
     origins: Mapping[str, KeyPath] = field(default_factory=dict)
     profiles: Mapping[str, ProviderProfile] = field(default_factory=dict)
-    knows_servers: bool = True
+    unknown_servers: frozenset[str] = frozenset()
+
+    @property
+    def knows_servers(self) -> bool:
+        """True if the tools of all servers are among `catalog`."""
+        return not self.unknown_servers
 
     @property
     def settings(self) -> BotConfig:

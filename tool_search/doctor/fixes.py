@@ -48,7 +48,8 @@ def write_corrections(path: Path, findings: Iterable[Finding]) -> tuple[Finding,
         ConfigurationError: The file cannot be read or written.
     """
     try:
-        before = path.read_text(encoding="utf-8")
+        # As bytes: reading as text would make a file with CRLF one with LF.
+        before = path.read_bytes().decode("utf-8")
         after, done = corrected(before, findings)
         if not done:
             return ()

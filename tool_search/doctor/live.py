@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import NamedTuple
 
 from tool_search.adapters import build_provider
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ProviderConfig
+from tool_search.doctor.checks.servers import unreadable
 from tool_search.doctor.examined import Examined
 from tool_search.doctor.findings import Finding
 from tool_search.doctor.requests import planned_request
@@ -19,37 +21,60 @@ from tool_search.errors import (
     UnsupportedStrategyError,
 )
 
-__all__ = ["ask_providers", "ask_servers"]
+__all__ = ["NO_SERVERS", "AskedServers", "ask_providers", "ask_servers"]
 
 _ANSWER_S = 30.0
 _START_S = 30.0
 
 
-async def ask_servers(
-    bot: Examined, environment: Mapping[str, str]
-) -> tuple[Sequence[Tool], Sequence[Finding]]:
+class AskedServers(NamedTuple):
+    """The answers of the servers.
+
+    Attributes:
+        tools: Their tools.
+        connected: The servers that have answered.
+        findings: A finding for each of the others.
+    """
+
+    tools: Sequence[Tool] = ()
+    connected: frozenset[str] = frozenset()
+    findings: Sequence[Finding] = ()
+
+
+NO_SERVERS = AskedServers()
+
+
+async def ask_servers(bot: Examined, environment: Mapping[str, str]) -> AskedServers:
     """Return the tools of the servers, and a finding for each server that does not answer."""
     try:
         source_class = import_module("tool_search.adapters.mcp").MCPSource
     except ImportError:
-        return (), ()  # `check_servers` reports it
-    servers = {name: each for name, each in bot.settings.mcp_servers.items() if not each.disabled}
+        return NO_SERVERS  # `check_servers` reports it
+    servers = {
+        name: each
+        for name, each in bot.settings.mcp_servers.items()
+        # `check_servers` reports what cannot be read.
+        if not each.disabled and not unreadable(each, environment)
+    }
     try:
         source = source_class(servers, environment=environment, start_s=_START_S)
         async with source:
-            failed = [each for each in source.status if each.state != "connected"]
-            tools = tuple(source.tools)
-    except ConfigurationError:
-        return (), ()  # a missing variable, which `check_servers` reports
+            status, tools = tuple(source.status), tuple(source.tools)
+    except ConfigurationError as exc:
+        values = {"server": ", ".join(servers), "problem": str(exc)}
+        finding = Finding(code="server_silent", path=("mcpServers",), values=values)
+        return AskedServers(findings=(finding,))
     findings = [
         Finding(
             code="server_silent",
             path=("mcpServers", each.server),
             values={"server": each.server, "problem": each.error or "no answer"},
         )
-        for each in failed
+        for each in status
+        if each.state != "connected"
     ]
-    return tools, findings
+    connected = frozenset(each.server for each in status if each.state == "connected")
+    return AskedServers(tools, connected, findings)
 
 
 async def ask_providers(bot: Examined) -> tuple[Finding, ...]:

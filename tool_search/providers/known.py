@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Literal, TypedDict, cast
 
@@ -34,6 +35,7 @@ __all__ = [
     "ProviderFacts",
     "is_known_model",
     "known_facts",
+    "likely_model",
     "stated_facts",
 ]
 
@@ -49,6 +51,16 @@ OWN_HOSTS: Mapping[Dialect, str] = {
     "openai_responses": "api.openai.com",
 }
 """The vendor's own endpoint of each dialect."""
+# Models at these endpoints have such names, with such words in them; other words are left alone.
+_CLAUDE, _CLAUDE_WORDS = (
+    re.compile(r"claude-\w"),
+    ("claude", "opus", "sonnet", "haiku", "fable", "mythos", "instant", "latest"),
+)
+_GPT, _GPT_WORDS = (
+    re.compile(r"gpt-\w|o\d|chatgpt-|codex|computer-use|davinci|babbage"),
+    ("codex", "mini", "nano", "chatgpt", "turbo", "latest"),
+)
+_MODEL_LIKE = 0.75
 
 
 class ProviderFacts(TypedDict, total=False):
@@ -125,6 +137,28 @@ def is_known_model(model: str) -> bool:
         row.models != ("*",) and _closest(row.models, {model.lower(), _bare(model.lower())})
         for row in KNOWN_PROVIDERS
     )
+
+
+def likely_model(dialect: Dialect, host: str, model: str) -> str | None:
+    """Return the name that is probably meant, if the vendor's own endpoint has no such model.
+
+    None if the name is like those of the vendor's models, or the endpoint is another one; empty
+    if it is not like any of them.
+
+    >>> likely_model("anthropic", "api.anthropic.com", "claude-sonet-4.6")
+    'claude-sonnet-4-6'
+    """
+    if host.lower() != OWN_HOSTS[dialect] or model.startswith("ft:"):
+        return None
+    words, names = (_CLAUDE_WORDS, _CLAUDE) if dialect == "anthropic" else (_GPT_WORDS, _GPT)
+    likely = re.sub(
+        r"[a-z]{4,}",
+        lambda word: (get_close_matches(word[0], words, 1, _MODEL_LIKE) or word)[0],
+        model.replace(".", "-") if dialect == "anthropic" else model,
+    )
+    if names.match(likely) is None:
+        return ""
+    return likely if likely != model else None
 
 
 def stated_facts(

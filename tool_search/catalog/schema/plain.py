@@ -18,6 +18,7 @@ from tool_search.values.json import JSON, copy_and_json, shown
 
 __all__ = [
     "MAX_SCHEMA_BYTES",
+    "REFUSED_AT_TOP",
     "is_plain_object",
     "normalized_parameters",
     "object_schema",
@@ -27,8 +28,8 @@ MAX_SCHEMA_BYTES = 1 << 20
 """The most UTF-8 bytes of a schema as JSON."""
 
 _COMBINATORS = ("allOf", "anyOf", "oneOf")
-_REFUSED_AT_TOP = (*_COMBINATORS, "enum", "not", "if", "then", "else", "$ref")
-_NOT_PLAIN = frozenset(_REFUSED_AT_TOP)
+REFUSED_AT_TOP = (*_COMBINATORS, "enum", "not", "if", "then", "else", "$ref")
+_NOT_PLAIN = frozenset(REFUSED_AT_TOP)
 # References may go round in a circle.
 _MAX_DEPTH = 8
 
@@ -91,7 +92,7 @@ def object_schema(schema: JSON) -> dict[str, Any]:
     if is_plain_object(schema):
         return {**schema, "properties": dict(schema["properties"])}
     merged = _Merger(schema).merged(schema, _MAX_DEPTH)
-    plain = {key: value for key, value in schema.items() if key not in _REFUSED_AT_TOP}
+    plain = {key: value for key, value in schema.items() if key not in REFUSED_AT_TOP}
     if plain.get("type") != "object":
         plain = {"type": "object", **{k: v for k, v in plain.items() if k != "type"}}
     if merged.properties or not isinstance(plain.get("properties"), Mapping):

@@ -22,6 +22,14 @@ __all__ = ["check_descriptions", "described_findings", "worst_descriptions"]
 _MIN_WORDS = 3
 # Words of a foreign description: fewer may be a product's name.
 _MIN_FOREIGN_WORDS = 3
+# Below this share of the tools, a language is one that somebody forgot to translate.
+_MIN_LANGUAGE_SHARE = 0.2
+_MIN_INFLECTED_WORDS = 5
+_MAX_STEM = 3
+_PLACEHOLDER = re.compile(
+    r"\W*(?:todo|fixme|tbd|n/a|lorem ipsum|placeholder|no description|description of)\b",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"\w+")
 _GRAVITY: Mapping[str, int] = {
     "description_misses": 5,
@@ -44,35 +52,55 @@ class _Apart:
 def check_descriptions(catalog: ToolCatalog, origins: Mapping[str, KeyPath]) -> Iterator[Finding]:
     """Yield the descriptions that are empty, short, repeated, or in another language."""
     tools = catalog.active
-    described = languages_of(tools)
-    if len(described.languages) > 1:
-        values = {"languages": ", ".join(described.languages)}
-        yield Finding(code="languages_mixed", values=values)
-    # The oldest first; a catalog's own order is by name.
-    oldest = (catalog.by_source.get(source) for source in catalog.book.held)
-    apart = [_Apart(t.name, t.description, (t.name, t.name)) for t in oldest if t and t.active]
-    copies = near_copies(apart)
+    usual = _usual_languages(tools)
+    if len(usual) > 1:
+        yield Finding(code="languages_mixed", values={"languages": ", ".join(usual)})
+    copies = _copies(catalog)
     for tool in tools:
         path, name = origins.get(tool.name, ()), tool.source[1]
         words = _own_words(tool)
         if not tool.description.strip():
             yield Finding(code="description_empty", path=path, values={"tool": name})
             continue
-        if len(words) < _MIN_WORDS:
+        if len(words) < _MIN_WORDS or _PLACEHOLDER.match(tool.description):
             values = {"tool": name, "description": tool.description.strip()}
             yield Finding(code="description_short", path=path, values=values)
         languages = description_languages(tool.description)
-        if _is_foreign(languages, described.languages, tool.description):
-            values = {
-                "tool": name,
-                "written": languages[0],
-                "catalog": ", ".join(described.languages),
-            }
+        if _is_foreign(languages, usual, tool.description):
+            values = {"tool": name, "written": languages[0], "catalog": ", ".join(usual)}
             yield Finding(code="description_foreign", path=path, values=values)
         older = catalog.get(copies.get(tool.name, ""))
         if older is not None and not _is_converse(tool.description, older.description):
             values = {"tool": name, "other": older.source[1]}
             yield Finding(code="description_repeats", path=path, values=values)
+
+
+def _usual_languages(tools: Sequence[Tool]) -> tuple[str, ...]:
+    """Return the languages that many tools are described in, the most used first."""
+    found = languages_of(tools).languages
+    counts = Counter(code for tool in tools for code in description_languages(tool.description))
+    least = _MIN_LANGUAGE_SHARE * sum(counts[code] for code in found)
+    return tuple(code for code in found if counts[code] >= least) or found[:1]
+
+
+def _copies(catalog: ToolCatalog) -> dict[str, str]:
+    """Return the older tool for each tool that nearly repeats it, in these words or inflected."""
+    # The oldest first; a catalog's own order is by name.
+    held = (catalog.by_source.get(source) for source in catalog.book.held)
+    oldest = [tool for tool in held if tool is not None and tool.active]
+    as_written = [_Apart(t.name, t.description, (t.name, t.name)) for t in oldest]
+    # Few words say too little: `Get a user.` and `Get users.` are two tools.
+    inflected = [
+        _Apart(tool.name, " ".join(sorted(words)), (tool.name, tool.name))
+        for tool in oldest
+        if len(words := frozenset(map(_singular, _own_words(tool)))) >= _MIN_INFLECTED_WORDS
+    ]
+    return near_copies(inflected) | near_copies(as_written)
+
+
+def _singular(word: str) -> str:
+    is_plural = word.isascii() and len(word) > _MAX_STEM and word[-1] == "s" and word[-2] != "s"
+    return word[:-1] if is_plural else word
 
 
 def described_findings(

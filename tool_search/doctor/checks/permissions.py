@@ -36,9 +36,9 @@ def check_permissions(bot: Examined) -> Iterator[Finding]:
 
 def _may_name_a_server(rule: UnmatchedRule, bot: Examined) -> bool:
     """True if a server that was not asked may have what a rule names."""
-    if bot.knows_servers:
+    servers = bot.unknown_servers
+    if not servers:
         return False
-    servers = [name for name, each in bot.settings.mcp_servers.items() if not each.disabled]
     if rule.path[0] == "trusted_servers":
         return rule.rule in servers
     name = rule.rule.partition("(")[0]

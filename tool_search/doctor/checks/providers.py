@@ -12,7 +12,7 @@ from tool_search.config.kinds import Dialect
 from tool_search.doctor.examined import Examined
 from tool_search.doctor.findings import Finding
 from tool_search.errors import ConfigurationError, UnsupportedStrategyError
-from tool_search.providers.known import OWN_HOSTS, known_facts, stated_facts
+from tool_search.providers.known import OWN_HOSTS, known_facts, likely_model, stated_facts
 from tool_search.providers.profiles import ProviderProfile, profile_of
 
 __all__ = ["check_providers", "is_local", "profile_or_finding"]
@@ -21,6 +21,12 @@ _SDKS: dict[Dialect, tuple[str, str]] = {
     "anthropic": ("anthropic", "anthropic"),
     "openai_chat": ("openai", "openai"),
     "openai_responses": ("openai", "openai"),
+}
+# The paths that the vendors' SDKs write after an address, longest first.
+_ADDED_PATHS: dict[Dialect, tuple[str, ...]] = {
+    "anthropic": ("/v1/messages", "/messages", "/v1"),
+    "openai_chat": ("/chat/completions", "/completions"),
+    "openai_responses": ("/responses",),
 }
 _LOCAL_NAMES = (".local", ".internal", ".lan", ".home.arpa")
 
@@ -41,12 +47,13 @@ def profile_or_finding(
 
 def check_providers(bot: Examined) -> Iterator[Finding]:
     """Yield what is wrong with the providers and the profiles."""
-    if not bot.settings.providers:
+    if not bot.settings.providers and not bot.file.lacks("providers"):
         yield Finding(code="provider_missing", path=("providers",))
     seen: dict[tuple[str, str, str | None], str] = {}
     for index, provider in enumerate(bot.settings.providers):
         yield from _check_key(provider, index, bot)
         yield from _check_address(provider, index)
+        yield from _check_model(provider, index)
         yield from _check_sdk(provider, index)
         yield from _check_native(provider, index, bot)
         yield from _check_time(provider, index, bot)
@@ -77,10 +84,49 @@ def _check_address(provider: ProviderConfig, index: int) -> Iterator[Finding]:
     parts, path = urlsplit(provider.base_url), ("providers", index, "base_url")
     if "@" in parts.netloc:
         yield Finding(code="address_secret", path=path, values={"provider": provider.id})
+    yield from _check_path(provider, index)
     host = parts.hostname or ""
     if parts.scheme == "http" and provider.api_key_env is not None and not is_local(host):
         yield Finding(
             code="address_plain", path=path, values={"provider": provider.id, "host": host}
+        )
+
+
+def _check_path(provider: ProviderConfig, index: int) -> Iterator[Finding]:
+    """Yield an address with the path that the SDK adds itself, or without the one it needs."""
+    written = str(provider.base_url)
+    parts = urlsplit(written)
+    path = parts.path.rstrip("/")
+    added = next((each for each in _ADDED_PATHS[provider.type] if path.endswith(each)), None)
+    is_bare = provider.type != "anthropic" and parts.hostname == OWN_HOSTS[provider.type]
+    if added is None and not (is_bare and not path):
+        return
+    right = path.removesuffix(added) if added is not None else "/v1"
+    is_plain = written.endswith(parts.path) and "@" not in parts.netloc
+    yield Finding(
+        code="address_path",
+        path=("providers", index, "base_url"),
+        values={"provider": provider.id, "path": parts.path or "/", "right": right or "/"},
+        wrong=written,
+        instead=written.removesuffix(parts.path) + right if is_plain else None,
+    )
+
+
+def _check_model(provider: ProviderConfig, index: int) -> Iterator[Finding]:
+    host = urlsplit(provider.base_url or "").hostname or OWN_HOSTS[provider.type]
+    likely = likely_model(provider.type, host, provider.model)
+    if likely is not None:
+        yield Finding(
+            code="model_unknown",
+            path=("providers", index, "model"),
+            values={
+                "provider": provider.id,
+                "model": provider.model,
+                "host": host,
+                "near": likely or "-",
+            },
+            wrong=provider.model,
+            instead=likely or None,
         )
 
 

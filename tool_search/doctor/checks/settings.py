@@ -91,11 +91,16 @@ def _check_idle(bot: Examined) -> Iterator[Finding]:
     }
     for key, (is_idle, needs) in idle.items():
         if is_idle and bot.file.sets("tool_search", key):
-            yield Finding(
-                code="setting_idle",
-                path=("tool_search", key),
-                values={"setting": f"tool_search.{key}", "needs": needs},
-            )
+            yield _idle(("tool_search", key), needs)
+    kind = bot.settings.store.type
+    for key, needed in (("path", "sqlite"), ("synchronous", "sqlite"), ("prefix", "redis")):
+        if kind != needed and bot.file.sets("store", key):
+            yield _idle(("store", key), f"store.type: {needed}")
+
+
+def _idle(path: tuple[str, str], needs: str) -> Finding:
+    values = {"setting": ".".join(path), "needs": needs}
+    return Finding(code="setting_idle", path=path, values=values)
 
 
 def _check_mode(bot: Examined, costs: dict[str, ProviderCost]) -> Iterator[Finding]:

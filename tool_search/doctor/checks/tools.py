@@ -12,6 +12,7 @@ from typing import get_args
 from tool_search.bot import FORMER_MODULES, imported_from, tools_from_modules
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.schema.plain import REFUSED_AT_TOP
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.modes import tool_tokens
@@ -101,7 +102,8 @@ def _taken(own: OwnTools, path: KeyPath, tools: Iterable[Tool]) -> Iterator[Find
 def check_tools(bot: Examined) -> Iterator[Finding]:
     """Yield what is wrong with the choice of tools, and with their definitions."""
     settings = bot.settings
-    if not settings.tools and not settings.mcp_servers and not bot.catalog:
+    named = settings.tools or settings.mcp_servers or bot.file.lacks("tools", "mcpServers")
+    if not named and not bot.catalog:
         yield Finding(code="tools_missing")
     try:
         ToolSearchSession(bot.catalog, config=settings.tool_search, max_tools=bot.max_tools)
@@ -123,11 +125,9 @@ def check_definitions(catalog: ToolCatalog, origins: Mapping[str, KeyPath]) -> I
         if changed is not None:
             values = {"tool": name, "sent": changed}
             yield Finding(code="name_changed", path=path, values=values)
-        changes = [each for each in tool.declared_schema.changes if each.kind != "renamed"]
-        if changes or tool.declared_schema.more_changes:
-            listed = "; ".join(
-                f"{each.place or '/'} {each.detail}" for each in changes[:_MAX_DETAILS]
-            )
+        changes = list(_changes(tool))
+        if changes:
+            listed = "; ".join(changes[:_MAX_DETAILS])
             yield Finding(
                 code="schema_changed",
                 path=path,
@@ -142,3 +142,12 @@ def check_definitions(catalog: ToolCatalog, origins: Mapping[str, KeyPath]) -> I
             yield Finding(
                 code="definition_large", path=path, values={"tool": name, "tokens": tokens}
             )
+
+
+def _changes(tool: Tool) -> Iterator[str]:
+    """Yield what is sent in another form than it is written, because some provider refuses it."""
+    for key in REFUSED_AT_TOP:
+        if key in tool.parameters:
+            yield f"/ {key} at the top is merged into one object"
+    for each in tool.declared_schema.changes:
+        yield f"{each.place or '/'} {each.detail}"
