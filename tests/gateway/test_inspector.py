@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
 
 from tests.gateway.helpers import SERVERS, FakeSource, tools_of
 from tool_search.gateway import gateway_config
@@ -13,6 +18,53 @@ from tool_search.inspector.recording import Recording
 from tool_search.inspector.settings import InspectorSettings
 
 SEARCH = "search_available_tools"
+
+
+class Waiting(FakeSource):
+    """Servers that answer a call when they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__(tools_of(SERVERS))
+        self.asked, self.go = asyncio.Event(), asyncio.Event()
+
+    async def request(
+        self, server: str, method: str, params: Mapping[str, Any] | None = None, **more: Any
+    ) -> dict[str, Any]:
+        self.asked.set()
+        await self.go.wait()
+        return await super().request(server, method, params, **more)
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+async def test_a_call_under_way_has_a_row_that_its_end_replaces(*, leaves: bool) -> None:
+    config = gateway_config({"mcpServers": {name: {"command": "never"} for name in SERVERS}})
+    records, source = McpRecords(Recording(InspectorSettings())), Waiting()
+    recorder = records.recording.recorder
+    service = GatewayService(config, source, records=records)
+    await service.start()
+    try:
+        client = service.clients.open_session(service.offer)
+        call = asyncio.create_task(service.call_tool(client, "mail___send_mail", {"text": "hi"}))
+        await source.asked.wait()
+        ((row_id, row),) = recorder.running().items()
+        if leaves:
+            call.cancel()
+        source.go.set()
+        await asyncio.wait([call])
+    finally:
+        await service.aclose()
+    records.recording.settle()
+
+    shown = json.loads(row)
+    assert (shown["running"], shown["passed"], shown["conversation"]) == (
+        True,
+        "called",
+        client.key,
+    )
+    ended = recorder.get(row_id)
+    assert ended is not None
+    assert (ended.status, ended.running) == (499 if leaves else 200, False)
+    assert recorder.running() == {}
 
 
 async def test_searches_and_calls_are_recorded() -> None:

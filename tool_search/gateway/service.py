@@ -7,7 +7,7 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -42,7 +42,7 @@ from tool_search.gateway.names import split_name
 from tool_search.gateway.offer import HeldTools, Offer, OfferBuilder, definition_of
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.i18n import LANGUAGES, Language, text
-from tool_search.inspector.mcp_calls import ListedTools, McpRecords
+from tool_search.inspector.mcp_calls import ListedTools, McpRecords, UnderWay
 from tool_search.search.index.protocol import SearchResult
 from tool_search.sources.base import MISSING_CAPABILITY, ListKind
 from tool_search.stores.base import EvidenceStore
@@ -247,31 +247,32 @@ class GatewayService:
         """
         tool = self.offer.names.find(name)
         if tool is None and name == SEARCH_TOOL and self._shown.searches:
-            return await self._answer_search(client, _text_in(arguments, "query"))
+            query = _text_in(arguments, "query")
+            with self._under_way(client) as begun:
+                return await self._answer_search(client, query, begun)
         if tool is None and name == CALL_TOOL and self._shown.searches:
             name, arguments = _text_in(arguments, "name"), _inner_arguments(arguments)
             tool = self.offer.names.find(name)
         if tool is None:
             raise self._unknown(name)
-        began = time.perf_counter()
-        answer = await self.calls.run(
-            tool.name,
-            arguments,
-            conversation=client.key,
-            language=self.language,
-            user=client.user,
-            on_progress=on_progress,
-            more=more,
-        )
-        answer = self._or_refusal(name, answer)
-        if self._records is not None:
-            self._records.called(
-                self._listed(client),
+        with self._under_way(client, tool.name) as begun:
+            answer = await self.calls.run(
                 tool.name,
-                seconds=time.perf_counter() - began,
-                failed=answer.is_error,
-                bodies=(arguments, answer.content),
+                arguments,
+                conversation=client.key,
+                language=self.language,
+                user=client.user,
+                on_progress=on_progress,
+                more=more,
             )
+            answer = self._or_refusal(name, answer)
+            if self._records is not None and begun is not None:
+                self._records.called(
+                    begun,
+                    self._listed(client),
+                    failed=answer.is_error,
+                    bodies=(arguments, answer.content),
+                )
         await self._learn(client, tool.name, answer)
         return ToolAnswer(answer.content, error=answer.error)
 
@@ -281,6 +282,14 @@ class GatewayService:
             said = text("call.needs_input", self.language, name=name)
             return CallAnswer(content=error_content(said))
         return answer
+
+    def _under_way(
+        self, client: GatewayClient, name: str = ""
+    ) -> AbstractContextManager[UnderWay | None]:
+        """Show a call, or a search, in the inspector while it runs."""
+        if self._records is None:
+            return nullcontext()
+        return self._records.under_way(self._listed(client), name)
 
     def _listed(self, client: GatewayClient) -> ListedTools:
         """Return the list of a client, for its record."""
@@ -316,7 +325,9 @@ class GatewayService:
 
     # -- searches ----------------------------------------------------------------------------------
 
-    async def _answer_search(self, client: GatewayClient, query: str) -> ToolAnswer:
+    async def _answer_search(
+        self, client: GatewayClient, query: str, begun: UnderWay | None
+    ) -> ToolAnswer:
         offer = self.offer
         asked = query[:_MAX_QUERY_CHARS]
         began = time.perf_counter()
@@ -327,8 +338,8 @@ class GatewayService:
         if self._settings.debug:
             await self._record(result, seconds)
         if result.error is not None:
-            if self._records is not None:
-                self._records.searched(self._listed(client), result, lambda *_: {}, seconds=seconds)
+            if self._records is not None and begun is not None:
+                self._records.searched(begun, self._listed(client), result, lambda *_: {})
             return ToolAnswer(error_content(result.error))
         hits = [
             Hit(offer.shown[m.name], offer.catalog[m.name], _described(offer, m.name))
@@ -336,9 +347,9 @@ class GatewayService:
             if m.name in offer.shown
         ]
         changed = client.exposed.take_hits([hit.name for hit in hits])
-        if self._records is not None:
+        if self._records is not None and begun is not None:
             explain = partial(self._search.explain, user=client.user)
-            self._records.searched(self._listed(client), result, explain, seconds=seconds)
+            self._records.searched(begun, self._listed(client), result, explain)
         if client.can_follow and self._settings.learning.enabled:
             self._remember(client, result)
         by_name = bool(hits) and (client.exposed.has_call_tool or not client.can_follow)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tool_search.catalog.tokens import estimate_tokens
@@ -18,14 +21,15 @@ from tool_search.inspector.records import (
     HitRecord,
     QueryRecord,
     RequestRecord,
+    RequestRow,
     SearchRecord,
 )
 from tool_search.search.index.protocol import SearchResult
 from tool_search.values.json import compact_json
 
-__all__ = ["ListedTools", "McpRecords"]
+__all__ = ["ListedTools", "McpRecords", "UnderWay"]
 
-_ANSWERED, _FAILED = 200, 500
+_ANSWERED, _LEFT, _FAILED = 200, 499, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,28 @@ class ListedTools:
     catalog_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """A search or a call that has begun.
+
+    Attributes:
+        id: The id of its record.
+        at: The time of its begin, in seconds since the epoch.
+        name: The canonical name of the called tool; empty: it is a search.
+        began: The same time of a clock that never goes back.
+    """
+
+    id: str
+    at: float
+    name: str
+    began: float
+
+    @property
+    def seconds(self) -> float:
+        """The seconds since then."""
+        return time.perf_counter() - self.began
+
+
 class McpRecords:
     """The records of a gateway.
 
@@ -61,49 +87,73 @@ class McpRecords:
         self._tokens: tuple[str, dict[str, int]] = ("", {})
         self._masker = Masker(())
 
+    @contextmanager
+    def under_way(self, tools: ListedTools, name: str = "") -> Iterator[UnderWay]:
+        """Show a search or a call while a block runs; the block gives it a record.
+
+        A call whose client leaves gets one here. Any other block without a record leaves no row.
+
+        Args:
+            tools: The list of the client.
+            name: The canonical name of the called tool; empty: it is a search.
+        """
+        begun = UnderWay(secrets.token_hex(6), time.time(), name, time.perf_counter())
+        recorder = self.recording.recorder
+        recorder.begin(RequestRow(**self._figures(tools, begun), running=True))
+        try:
+            yield begun
+        except asyncio.CancelledError:
+            if name:
+                work = partial(self._add_call, tools, begun, begun.seconds, None, status=_LEFT)
+                self.recording.submit(work)
+            raise
+        finally:
+            # After its record: both are made by the one thread, in order.
+            if not self.recording.submit(partial(recorder.forget, begun.id)):
+                recorder.forget(begun.id)
+
     def searched(
-        self, tools: ListedTools, result: SearchResult, explain: Explain, *, seconds: float
+        self, begun: UnderWay, tools: ListedTools, result: SearchResult, explain: Explain
     ) -> None:
         """Record a search.
 
         Args:
+            begun: The search.
             tools: The list of the client after it.
             result: The result.
             explain: Explains its ranking.
-            seconds: The seconds that it took.
         """
-        at = time.time()
-        self.recording.submit(lambda: self._add_search(tools, result, explain, (at, seconds)))
+        work = partial(self._add_search, tools, begun, begun.seconds, result, explain)
+        self.recording.submit(work)
 
     def called(
         self,
+        begun: UnderWay,
         tools: ListedTools,
-        name: str,
         *,
-        seconds: float,
         failed: bool,
         bodies: tuple[Mapping[str, Any], Mapping[str, Any]],
     ) -> None:
         """Record a call of a tool.
 
         Args:
+            begun: The call.
             tools: The list of the client.
-            name: The canonical name of the tool.
-            seconds: The seconds that its server was waited for.
             failed: True if it failed.
             bodies: The arguments and the result.
         """
-        at = time.time()
+        status = _FAILED if failed else _ANSWERED
         self.recording.submit(
-            lambda: self._add_call(tools, name, (at, seconds), bodies, failed=failed)
+            partial(self._add_call, tools, begun, begun.seconds, bodies, status=status)
         )
 
     def _add_search(
         self,
         tools: ListedTools,
+        begun: UnderWay,
+        seconds: float,
         result: SearchResult,
         explain: Explain,
-        timed: tuple[float, float],
     ) -> None:
         text = self._masker.text
         query = QueryRecord(
@@ -122,12 +172,13 @@ class McpRecords:
             unmatched=tuple(map(text, result.unmatched)),
         )
         search = SearchRecord(queries=(query,), error=text(result.error or ""))
-        record = self._record(tools, timed, failed=result.error is not None).model_copy(
+        status = _ANSWERED if result.error is None else _FAILED
+        record = self._record(tools, begun, seconds, status).model_copy(
             update={
                 "found": len(search.found),
                 "searches": 1,
                 "empty_searches": int(not search.found),
-                "own_seconds": round(timed[1], 6),
+                "own_seconds": round(seconds, 6),
                 "searched": (search,),
             }
         )
@@ -136,18 +187,17 @@ class McpRecords:
     def _add_call(
         self,
         tools: ListedTools,
-        name: str,
-        timed: tuple[float, float],
-        bodies: tuple[Mapping[str, Any], Mapping[str, Any]],
+        begun: UnderWay,
+        seconds: float,
+        bodies: tuple[Mapping[str, Any], Mapping[str, Any]] | None,
         *,
-        failed: bool,
+        status: int,
     ) -> None:
-        shown = self._masker.text(name)
-        request, reply = map(self._body, bodies)
-        record = self._record(tools, timed, failed=failed).model_copy(
+        shown = self._masker.text(begun.name)
+        request, reply = map(self._body, bodies) if bodies else (None, None)
+        record = self._record(tools, begun, seconds, status).model_copy(
             update={
                 "called": 1,
-                "passed": "called",
                 "client_side": ClientSide(
                     tools=len(tools.listed), calls=(shown,), request=request, reply=reply
                 ),
@@ -161,26 +211,33 @@ class McpRecords:
         return compact_json(self._masker.value(content))
 
     def _record(
-        self, tools: ListedTools, timed: tuple[float, float], *, failed: bool
+        self, tools: ListedTools, begun: UnderWay, seconds: float, status: int
     ) -> RequestRecord:
         tokens = self._tokens_of(tools)
         return RequestRecord(
-            id=secrets.token_hex(6),
-            at=timed[0],
-            client="mcp",
-            conversation=self._masker.text(tools.session),
-            dialect="mcp",
-            strategy=tools.exposure,
-            path="tools/call",
-            status=_FAILED if failed else _ANSWERED,
-            tools=len(tools.shown),
-            declared=len(tools.listed),
-            deferred=len(tools.shown) - len(tools.listed),
+            **self._figures(tools, begun),
+            status=status,
             tokens=sum(tokens.get(name, 0) for name in tools.listed),
             full_tokens=sum(tokens.values()),
-            seconds=round(timed[1], 6),
+            seconds=round(seconds, 6),
             catalog=tools.catalog_id,
         )
+
+    def _figures(self, tools: ListedTools, begun: UnderWay) -> dict[str, Any]:
+        """Return what is known of a row from its begin on."""
+        return {
+            "id": begun.id,
+            "at": begun.at,
+            "client": "mcp",
+            "conversation": self._masker.text(tools.session),
+            "dialect": "mcp",
+            "strategy": tools.exposure,
+            "passed": "called" if begun.name else "",
+            "path": "tools/call",
+            "tools": len(tools.shown),
+            "declared": len(tools.listed),
+            "deferred": len(tools.shown) - len(tools.listed),
+        }
 
     def _tokens_of(self, tools: ListedTools) -> dict[str, int]:
         """Return the estimated tokens of each definition, made once for a list of tools."""
