@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import anyio
 
+from tool_search.adapters.mcp.half_characters import HalfCharacters
 from tool_search.adapters.mcp.protocol import (
     CONNECTION_CLOSED,
     HAS_SESSIONLESS,
@@ -206,10 +207,18 @@ class _BoundedStream(_http.AsyncByteStream):  # type: ignore[misc]
 
     def __init__(self, response: Any, failures: HttpFailures) -> None:
         self._inner = response.stream
+        # Compressed bytes are not text yet.
+        self._is_plain = not response.headers.get("content-encoding")
         self._is_events = response.headers.get("content-type", "").startswith("text/event-stream")
         self._failures = failures
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        halves = HalfCharacters()
+        async for chunk in self._chunks():
+            yield halves.feed(chunk) if self._is_plain else chunk
+        yield halves.end()
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
         count, end = 0, b""
         async for chunk in self._inner:
             count += len(chunk)

@@ -36,6 +36,7 @@ except ImportError as exc:
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 import tool_search
+from tool_search.adapters.mcp.half_characters import HalfCharacters
 from tool_search.adapters.mcp.large_messages import read_large_json
 from tool_search.sources.base import CLIENT_CAPABILITIES, LIST_KINDS, ListKind
 
@@ -66,6 +67,7 @@ CONNECTION_CLOSED = -32_000
 LARGE_BYTES = 200_000
 """Bytes of a message that is read apart from the event loop."""
 METHOD_NOT_FOUND = -32_601
+_INTERNAL_ERROR = -32_603
 _LIST_CHANGED: dict[str, ListKind] = {
     f"notifications/{kind}/list_changed": kind for kind in LIST_KINDS
 }
@@ -79,6 +81,7 @@ _FILTERS: dict[ListKind, str] = {kind: f"{kind}_list_changed" for kind in LIST_K
 _ASIDE = "tool_search/definitions"
 _HEADER_MARK = "x-mcp-header"
 _MAX_PAGES = 1_000
+_MAX_LEVELS = 100
 
 if HAS_SESSIONLESS:
     from mcp.client.subscriptions import (
@@ -397,17 +400,55 @@ def parse_message(line: bytes) -> Message:
     Raises:
         ValueError: It is not a JSON-RPC message.
     """
-    if len(line) > LARGE_BYTES:
-        content = read_large_json(line.decode())
-        if HAS_SESSIONLESS:
-            adapter = types.jsonrpc.jsonrpc_message_adapter
-            return SessionMessage(adapter.validate_python(content, by_name=False))
-        return SessionMessage(types.JSONRPCMessage.model_validate(content))
+    if len(line) <= LARGE_BYTES:
+        # The SDK's parser refuses halves of characters, and more than 200 levels.
+        with suppress(ValueError):
+            return SessionMessage(_message_of_json(line))
+    halves = HalfCharacters()
+    whole = halves.feed(line) + halves.end()
+    content = _with_valid_result(read_large_json(whole.decode("utf-8", "replace")))
     if HAS_SESSIONLESS:
-        message = types.jsonrpc.jsonrpc_message_adapter.validate_json(line, by_name=False)
-    else:
-        message = types.JSONRPCMessage.model_validate_json(line)
-    return SessionMessage(message)
+        adapter = types.jsonrpc.jsonrpc_message_adapter
+        return SessionMessage(adapter.validate_python(content, by_name=False))
+    return SessionMessage(types.JSONRPCMessage.model_validate(content))
+
+
+def _message_of_json(line: bytes) -> Any:
+    if HAS_SESSIONLESS:
+        return types.jsonrpc.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    return types.JSONRPCMessage.model_validate_json(line)
+
+
+def _with_valid_result(content: Any) -> Any:
+    """Return a message; an error for an answer without a result that the protocol has.
+
+    Its request would wait in vain: the SDK has no message for it.
+    """
+    if not isinstance(content, dict) or "method" in content or "error" in content:
+        return content
+    result = content.get("result")
+    if isinstance(result, dict) and isinstance(result.get("tools"), list):
+        result["tools"] = [_of_few_levels(tool) for tool in result["tools"]]
+    if "id" not in content or isinstance(result, dict):
+        return content
+    problem = {"code": _INTERNAL_ERROR, "message": "the result of its answer is not an object"}
+    return {"jsonrpc": "2.0", "id": content["id"], "error": problem}
+
+
+def _of_few_levels(definition: object) -> object:
+    """Return a definition; a sentence if it is nested so deep that the SDK refuses the list."""
+    level = [definition]
+    for _ in range(_MAX_LEVELS):
+        level = [
+            part
+            for value in level
+            if isinstance(value, dict | list)
+            for part in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not level:
+            return definition
+    name = definition.get("name") if isinstance(definition, dict) else None
+    return f"a definition of more than {_MAX_LEVELS} levels, of the tool {name!r:.60}"
 
 
 def written_message(message: Message) -> bytes:
@@ -449,10 +490,10 @@ def _has_headers(tool: Any) -> bool:
     return _is_marked(schema)
 
 
-def _is_marked(schema: dict[str, Any]) -> bool:
-    """Return True if a property, at any depth, becomes an HTTP header."""
-    properties = schema.get("properties")
+def _is_marked(schema: dict[str, Any], levels: int = _MAX_LEVELS) -> bool:
+    """Return True if a property, however deep, becomes an HTTP header."""
+    properties = schema.get("properties") if levels else None
     return isinstance(properties, dict) and any(
-        isinstance(each, dict) and (_HEADER_MARK in each or _is_marked(each))
+        isinstance(each, dict) and (_HEADER_MARK in each or _is_marked(each, levels - 1))
         for each in properties.values()
     )
