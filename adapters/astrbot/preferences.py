@@ -17,6 +17,7 @@ from typing import Any
 from tool_search.adapters.astrbot.kept import JsonFile
 from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.settings import PLACE_SETTINGS
+from tool_search.adapters.astrbot.surface import PICTURE_CHOICE, is_there
 from tool_search.adapters.astrbot.tools import without_guard
 from tool_search.adapters.wire.values import mapping_of
 from tool_search.catalog.tool import Tool
@@ -88,7 +89,8 @@ async def first_provider(context: Any, event: Any, request: Any = None) -> Any:
     """Return the provider that AstrBot asks first; None if there is none.
 
     The choice of a message, which the WebUI's chat makes, goes before the provider of its
-    place, and a fallback that reads pictures before a provider that does not.
+    place, and a fallback that reads pictures before a provider that does not, in releases
+    that ask it.
 
     Args:
         context: AstrBot's context for plugins.
@@ -97,6 +99,8 @@ async def first_provider(context: Any, event: Any, request: Any = None) -> Any:
     """
     chosen = await _chosen_provider(context, event)
     if chosen is None or not getattr(request, "image_urls", None) or _reads_pictures(chosen):
+        return chosen
+    if not is_there(PICTURE_CHOICE):
         return chosen
     listed = _configured(context.get_config(umo=event.unified_msg_origin), _FALLBACKS)
     fallbacks = [context.get_provider_by_id(each) for each in listed or () if each]

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-__all__ = ["HOOKED", "READ", "Part", "has_own_tool_search", "missing_parts"]
+__all__ = [
+    "HOOKED",
+    "PICTURE_CHOICE",
+    "READ",
+    "Part",
+    "has_own_tool_search",
+    "is_there",
+    "missing_parts",
+]
 
 _READ_IN = "4.29.3"
 _OLDEST = 4, 18
@@ -86,7 +94,15 @@ HOOKED = (
 )
 """The methods that are wrapped."""
 
+PICTURE_CHOICE = Part(
+    module="astrbot.core.astr_main_agent",
+    name="_select_image_chat_provider",
+    loss="for a picture, the default provider decides, whichever is asked",
+    since=(4, 26),
+)
+"""AstrBot's choice of a fallback that reads pictures; 4.25 asks the default provider."""
 READ = (
+    PICTURE_CHOICE,
     Part(
         module=_MANAGER, name="_PermissionGuardedTool", sets="_wrapped", loss=_NO_MCP, since=(4, 26)
     ),
@@ -136,6 +152,15 @@ READ = (
     ),
 )
 """The parts that are read, by name."""
+
+
+def is_there(part: Part) -> bool:
+    """Return True if this AstrBot has a part."""
+    try:
+        _look_up(part)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 def missing_parts(parts: Iterable[Part] = READ) -> Iterator[tuple[Part, str]]:

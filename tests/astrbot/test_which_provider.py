@@ -79,6 +79,16 @@ def test_a_picture_goes_to_a_provider_that_reads_it(bot: AstrBot, server: StandI
     assert not server.violations
 
 
+@pytest.mark.skipif(VERSION >= (4, 26), reason="newer releases ask a fallback that reads it")
+def test_a_picture_stays_with_a_provider_that_reads_none(
+    bot: AstrBot, server: StandInServer
+) -> None:
+    bot.ask("run", code=PICTURE.format(ask=ASK, user=new_user()))
+    (request,) = server.requests
+    assert request.dialect == "openai_chat"
+    assert b"tool_search" not in request.raw_body
+
+
 def test_status_names_the_next_strategy_of_each_provider(
     bot: AstrBot, server: StandInServer
 ) -> None:
