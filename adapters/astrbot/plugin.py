@@ -22,7 +22,6 @@ from typing import Any
 from tool_search.adapters.astrbot.installation import InstalledHooks
 from tool_search.adapters.astrbot.kept import (
     ConversationId,
-    JsonFile,
     KeptConversation,
     KeptConversations,
 )
@@ -32,6 +31,7 @@ from tool_search.adapters.astrbot.preferences import (
     database_errors,
     demands_of,
     first_provider,
+    follow_settings,
     is_admin,
     is_switched_off,
     own_mode,
@@ -47,7 +47,7 @@ from tool_search.adapters.astrbot.run import (
     UserVotes,
     opening_of,
 )
-from tool_search.adapters.astrbot.settings import AstrBotSettings, good_values, read_settings
+from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
 from tool_search.adapters.astrbot.surface import has_own_tool_search
 from tool_search.adapters.astrbot.tools import (
     TranslatedTools,
@@ -132,7 +132,7 @@ class AstrBotToolSearch:
         self.reports.install()
         self._context = context
         self._plugin = plugin
-        self._last_good, self.settings = _follow_settings(settings or {}, folder)
+        self._last_good, self.settings = follow_settings(settings or {}, folder)
         self._tools = TranslatedTools()
         self._warn = WarnOnce(_log)
         self._services = ViewServices(assembler=ToolsAssembler(), notify=self._log_notice)
@@ -266,22 +266,24 @@ class AstrBotToolSearch:
 
         Args:
             event: AstrBot's event.
-            key: Its conversation; the view of a known one is returned.
-            tools: All of AstrBot's tools, for a conversation that is not known.
+            key: Its conversation.
+            tools: All of AstrBot's tools; a known conversation has those of its last message.
         """
         settings = await self.settings_at(event.unified_msg_origin)
         learned = UserVotes(user=user_of(event))
         if settings.config.learning.enabled:
             learned.votes = await self._learning.votes(learned.user)
-        known = self._conversations.get(key)
-        if known is not None and known.view.mode.mode == "tool_search":
-            known.learned.user, known.learned.votes = learned.user, learned.votes
-            return known.view
         active = [tool for tool in tools if getattr(tool, "active", True)]
         catalog, denial = await self._permitted(event, active)
         # What it would find, whatever the mode is.
-        config = settings.config.model_copy(update={"tool_schema_mode": "tool_search"})
+        changes: dict[str, Any] = {"tool_schema_mode": "tool_search"}
         found = self._kept.get(key).found
+        known = self._conversations.get(key)
+        if known is not None:
+            # Its view has the permissions of the last message's user.
+            catalog, found = known.view.catalog, known.view.found
+            changes["language"] = known.view.language
+        config = settings.config.model_copy(update=changes)
         return self._view(catalog, config, learned, found, denial_reason=denial)
 
     async def learned(self) -> dict[str, tuple[str, ...]]:
@@ -517,7 +519,11 @@ class AstrBotToolSearch:
         return known
 
     def _log_notice(self, notice: Notice) -> None:
-        self._warn(f"{notice.code}: {notice.message}")
+        said = f"{notice.code}: {notice.message}"
+        if notice.code == "catalog_changed":  # tools come and go
+            _log.info("%s", said)
+        else:
+            self._warn(said)
 
     def _keep(self, key: ConversationId, conversation: AstrBotConversation) -> None:
         self._conversations[key] = conversation
@@ -574,23 +580,6 @@ class AstrBotToolSearch:
         self._kept.put(key, KeptConversation(dropped=tuple(dict.fromkeys(dropped))))
         self._kept.save()
         return len(known.view.discoveries) if known is not None else 0
-
-
-def _follow_settings(
-    given: Mapping[str, Any], folder: Path | None
-) -> tuple[dict[str, Any], AstrBotSettings]:
-    """Return the good values of the settings, which are kept, and the settings."""
-    file = JsonFile(folder and folder / "settings.json")
-    before = file.read().get("settings")
-    before = before if isinstance(before, Mapping) else {}
-    settings = read_settings(given, before)
-    for problem in settings.problems:
-        _log.warning("%s", problem)
-    good = {**good_values({**before}), **good_values(given)}
-    good = {key: value for key, value in good.items() if key in given}
-    if good != before:
-        file.write({"settings": good})
-    return good, settings
 
 
 def _never(_name: str) -> bool:

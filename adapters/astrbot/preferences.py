@@ -16,7 +16,12 @@ from typing import Any
 
 from tool_search.adapters.astrbot.kept import JsonFile
 from tool_search.adapters.astrbot.reports import MISTAKES
-from tool_search.adapters.astrbot.settings import PLACE_SETTINGS
+from tool_search.adapters.astrbot.settings import (
+    PLACE_SETTINGS,
+    AstrBotSettings,
+    good_values,
+    read_settings,
+)
 from tool_search.adapters.astrbot.surface import PICTURE_CHOICE, is_there
 from tool_search.adapters.astrbot.tools import without_guard
 from tool_search.adapters.wire.values import mapping_of
@@ -30,6 +35,7 @@ __all__ = [
     "database_errors",
     "demands_of",
     "first_provider",
+    "follow_settings",
     "is_admin",
     "is_switched_off",
     "own_mode",
@@ -214,6 +220,28 @@ class PlaceSettings:
             if earlier.scope_id not in self._kept and isinstance(value, Mapping):
                 await self.save(earlier.scope_id, value)
             await sp.session_remove(earlier.scope_id, _KEY)
+
+
+def follow_settings(
+    given: Mapping[str, Any], folder: Path | None
+) -> tuple[dict[str, Any], AstrBotSettings]:
+    """Return the good values of the plugin's settings, which are kept, and the settings.
+
+    Args:
+        given: The settings, as AstrBot has them.
+        folder: The plugin's data folder; None to keep nothing.
+    """
+    file = JsonFile(folder and folder / "settings.json")
+    before = file.read().get("settings")
+    before = before if isinstance(before, Mapping) else {}
+    settings = read_settings(given, before)
+    for problem in settings.problems:
+        _log.warning("%s", problem)
+    good = {**good_values({**before}), **good_values(given)}
+    good = {key: value for key, value in good.items() if key in given}
+    if good != before:
+        file.write({"settings": good})
+    return good, settings
 
 
 async def is_switched_off(event: Any, plugin: str) -> bool:

@@ -15,6 +15,7 @@ from tool_search.adapters.astrbot.kept import ConversationId
 from tool_search.adapters.astrbot.preferences import provider_id
 from tool_search.adapters.astrbot.reports import Savings
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
+from tool_search.adapters.astrbot.tools import without_reminders
 from tool_search.adapters.astrbot.webui.activity import Timeline
 from tool_search.adapters.wire.results import result_text
 from tool_search.catalog.names import wire_name
@@ -290,7 +291,7 @@ class AstrBotRun:
 
     def search(self, arguments: Mapping[str, Any]) -> str:
         """Return the answer to a search, in the form that the history keeps."""
-        found = self._with_schemas(self.session.search(arguments))
+        found = self._with_schemas(self.session.search(without_reminders(arguments)))
         self.conversation.last_search = found
         if found.error is None:
             self.conversation.timeline.search(found.query, found.names)

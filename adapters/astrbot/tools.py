@@ -38,12 +38,16 @@ __all__ = [
     "with_canonical_names",
     "with_demands",
     "without_guard",
+    "without_reminders",
 ]
 
 _HANDOFF, _MCP, _PLAIN = "HandoffTool", "MCPTool", "FunctionTool"
 _OWN_PACKAGE = "astrbot.core."
 _ROLES = ("user", "assistant", "tool")
 _RESTORED = "restored_"  # the prefix of the ids of synthetic searches
+# AstrBot ends each user's message with the time and the like; a model that copies the message into
+# a query would search for Mondays, and search would learn them.
+_REMINDER = re.compile(r"<system_reminder>.*?(?:</system_reminder>|\Z)", re.DOTALL)
 # Every provider takes such names; a tool without a definition is sent under AstrBot's own name.
 _WIRE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _log = logging.getLogger(__name__)
@@ -194,6 +198,17 @@ def _canonical_result(said: Message, tools: Mapping[str, Tool]) -> Message:
     matches = tuple(replace(match, name=canonical(match.name)) for match in found.matches)
     loaded = tuple(map(canonical, found.loaded))
     return replace(said, content=replace(found, matches=matches, loaded=loaded).to_json())
+
+
+def without_reminders(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a search's arguments without AstrBot's own notes to the model."""
+    return {key: _without_reminder(value) for key, value in arguments.items()}
+
+
+def _without_reminder(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_reminder(each) for each in value]
+    return _REMINDER.sub("", value).strip() or value if isinstance(value, str) else value
 
 
 def text_after_result(result: str) -> str:

@@ -91,3 +91,40 @@ return await bot._star().star_cls.commands.test(event, "is a number prime")
         bot.ask("permit", tool="is_prime", who="member")
     assert "is_prime" not in member
     assert "is_prime" in boss
+
+
+@pytest.mark.skipif(VERSION < (4, 26), reason="4.26 was the first to guard tools")
+def test_a_test_in_a_group_is_its_users_and_changes_nothing(
+    bot: AstrBot, server: StandInServer
+) -> None:
+    """The last message was a member's, whose permissions and lessons are the conversation's."""
+    bot.ask("permit", tool="is_prime", who="admin")
+    try:
+        server.reset(model=scripted())
+        bot.say("hm", user="ann", group="testers")
+        assert "is_prime" in bot.say(
+            "/tool_search test is a number prime", user="boss", group="testers"
+        )
+        seen = bot.ask("run", code=LAST_USER)
+    finally:
+        bot.ask("permit", tool="is_prime", who="member")
+    assert seen == "probe:ann"
+
+
+LAST_USER = """
+known = bot._star().star_cls.tool_search._conversations
+return next(each.learned.user for (place, _), each in known.items() if "testers" in place)
+"""
+
+
+def test_what_astrbot_adds_to_a_message_is_not_searched_for(
+    bot: AstrBot, server: StandInServer
+) -> None:
+    """A model may copy a whole message into a query; AstrBot ends it with date and time."""
+    noted = f"{ASK}\n<system_reminder>Current datetime: 2026-11-23, Monday</system_reminder>"
+    call = ModelCall(name="convert_length", arguments=LENGTH)
+    server.reset(model=scripted(searched(noted), call))
+    bot.say("hm", user=new_user())
+    learned = bot.say("/tool_search learned", user="boss")
+    assert "convert_length: " in learned
+    assert "monday" not in learned
