@@ -29,8 +29,7 @@ class Exchange:
     """The provider's items of one reply, as far as the client sees another.
 
     Attributes:
-        count: The number of the client's items that it replaces, without those that a client
-            may drop.
+        count: The number of parts of the client's history that it replaces.
         instead: The items that the provider was sent and wrote.
         later: Results of calls that were answered next to a call of the client: they go before
             the client's own results.
@@ -114,11 +113,7 @@ async def restore(
 ) -> History:
     """Return the history of a request with its hidden exchanges in their places."""
     visible = dialect.items(body)
-    counted = [
-        (index, chained)
-        for index, item in enumerate(visible)
-        if (chained := dialect.chain_item(item)) is not None
-    ]
+    counted = dialect.chained(visible)
     chain = [chained for _, chained in counted]
     known = {
         place: exchange

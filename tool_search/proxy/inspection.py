@@ -134,7 +134,7 @@ class Inspection:
         if turn is not None:
             chain = turn.history.chain
         elif dialect.is_searchable(body):
-            chain = [item for item in map(dialect.chain_item, dialect.items(body)) if item]
+            chain = [item for _, item in dialect.chained(dialect.items(body))]
         else:
             chain = []
         before = body.get("previous_response_id") or body.get("conversation")

@@ -49,7 +49,7 @@ class StoredReply:
             items = [item for item in last.get("data") or () if not _is_hidden(item, answers)]
             return {**last, "data": items}
         if "output" in last and not self.rest:
-            return _DIALECT.merged(replies, answers)
+            return _DIALECT.merged([_DIALECT.received(each, {}) for each in replies], answers)
         return {**last, "id": self.reply_id}
 
 

@@ -113,11 +113,18 @@ def _client_tools(dialect: WireDialect, body: JSON, rule: ClientRule) -> ClientT
         wire={tool.source: wire for tool, wire in read},
         others=[*others, *dialect.write_plain(refused)],
         plain=frozenset(
-            [*((None, str(entry.get("name"))) for entry in others)]
+            [*((None, _entry_name(entry)) for entry in others)]
             + [(wire.namespace, wire.name) for wire in refused]
         ),
         count=len(functions),
     )
+
+
+def _entry_name(entry: JSON) -> str:
+    """Return the name of a tool that is not a function, such as a custom tool."""
+    custom = entry.get("custom")
+    inner = custom if isinstance(custom, dict) else {}
+    return str(entry.get("name") or inner.get("name") or entry.get("type"))
 
 
 def _read(

@@ -157,6 +157,7 @@ class Turn:
             The calls that were held back and are the client's, if the turn ends here; None if
             the provider has to be asked again.
         """
+        reply = self.dialect.received(reply, self.body)
         self.replies.append(reply)
         items = self.dialect.reply_items(reply)
         calls = [call for item in items for call in self.dialect.calls(item)]
@@ -176,7 +177,8 @@ class Turn:
                 visible = self.answers[call.id] = self._visible(decision)
                 released.append((call.id, visible))
         results = self._answer(answered)
-        if not results or len(answered) < len(calls) or self._is_over:
+        is_clients = len(answered) < len(calls) or self.dialect.waits_for_client(reply)
+        if not results or is_clients or self._is_over:
             self._later = results
             return released
         self._hidden += [*items, *results]
@@ -325,8 +327,7 @@ class Turn:
 
     def _visible_chain(self) -> list[ChainItem]:
         seen = self.dialect.visible_items(self.replies, self.answers)
-        chained = (self.dialect.chain_item(item) for item in seen)
-        return [item for item in chained if item is not None]
+        return [item for _, item in self.dialect.chained(seen)]
 
     def _kept_ids(self) -> Iterable[str]:
         """Yield the names by which a next request may go on, without the history."""

@@ -255,6 +255,11 @@ class WireDialect(ABC):
     def chain_item(self, item: JSON) -> ChainItem | None:
         """Return what no client changes of an item; None for one that clients may drop."""
 
+    def chained(self, items: Sequence[JSON]) -> list[tuple[int, ChainItem]]:
+        """Return what no client changes of a history, each with the index of its last item."""
+        each = enumerate(map(self.chain_item, items))
+        return [(index, chained) for index, chained in each if chained is not None]
+
     @abstractmethod
     def is_reply(self, item: JSON) -> bool:
         """True for an item of the model."""
@@ -270,6 +275,10 @@ class WireDialect(ABC):
     @abstractmethod
     def answered(self, item: JSON) -> list[tuple[str, bool]]:
         """Return the ids of the calls that an item answers, and True for those that failed."""
+
+    def received(self, reply: JSON, body: JSON) -> JSON:  # noqa: ARG002  # for formats that differ
+        """Return a provider's reply with calls as the client's request declares their tools."""
+        return reply
 
     @abstractmethod
     def reply_items(self, reply: JSON) -> list[JSON]:
@@ -308,6 +317,10 @@ class WireDialect(ABC):
             tool_of: Returns the client's definition of a name.
         """
         return [*items]
+
+    def waits_for_client(self, reply: JSON) -> bool:  # noqa: ARG002  # for formats with such kinds
+        """True if a reply has something that only the client answers, besides function calls."""
+        return False
 
     @abstractmethod
     def visible_items(self, replies: Sequence[JSON], answers: CallAnswers) -> list[JSON]:

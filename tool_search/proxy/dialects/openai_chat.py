@@ -113,12 +113,9 @@ class OpenAIChat(OpenAIDialect):
     def calls(self, item: JSON) -> list[WireCall]:
         """Return the calls in an item of the model, in order."""
         return [
-            WireCall(
-                str(call.get("id")),
-                str((call.get("function") or {}).get("name")),
-                str((call.get("function") or {}).get("arguments") or ""),
-            )
+            WireCall(str(call.get("id")), _called(call), str(called.get("arguments") or ""))
             for call in _calls(item)
+            for called in (call.get("function") or {},)
         ]
 
     def answered(self, item: JSON) -> list[tuple[str, bool]]:
@@ -260,9 +257,9 @@ class _ChunkStream(ReplyStream):
         index = self._place(piece, calls)
         call = calls[index]
         _extend(call, {key: value for key, value in piece.items() if key != "index"})
-        name = (call.get("function") or {}).get("name")
+        name = _called(call)
         if index not in self._held and name:
-            self._held[index] = self.holds(str(name), None)
+            self._held[index] = self.holds(name, None)
             if not self._held[index]:
                 self._indexes[index] = self._next_index
                 self._next_index += 1
@@ -279,7 +276,7 @@ class _ChunkStream(ReplyStream):
         none, as Google's does; else the index.
         """
         key, call_id = piece.get("index"), piece.get("id")
-        name = (piece.get("function") or {}).get("name")
+        name = _called(piece)
         last = self._places.get(key)
         known = self._places_by_id.get((key, call_id)) if call_id else None
         place = last if known is None else known
@@ -361,11 +358,11 @@ def _choice(reply: JSON) -> JSON:
 
 def _is_over(call: JSON, next_id: object) -> bool:
     """True if a piece with a name and this id begins another call."""
-    function = call.get("function") or {}
-    if not function.get("name"):
+    if not _called(call):
         return False
     if next_id and call.get("id"):
         return bool(next_id != call["id"])
+    function = call.get("function") or {}
     return read_object(str(function.get("arguments") or "")) not in (None, {})
 
 
@@ -393,6 +390,12 @@ def _message(reply: JSON) -> JSON:
 def _calls(item: JSON) -> list[JSON]:
     calls = item.get("tool_calls")
     return [c for c in calls if isinstance(c, dict)] if isinstance(calls, list) else []
+
+
+def _called(call: JSON) -> str:
+    """Return the name that a call has, of a function or of a custom tool; empty: not yet."""
+    inner = call.get("function") or call.get("custom")
+    return str(inner.get("name") or "") if isinstance(inner, dict) else ""
 
 
 def _under(call: JSON, visible: VisibleCall) -> JSON:

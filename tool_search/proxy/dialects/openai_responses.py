@@ -7,8 +7,9 @@ namespaces); the openai SDK 3.54, which refuses a stream whose `response.id` cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 
 from tool_search.adapters.openai_responses.wire import to_wire
 from tool_search.hosts.chain import ChainItem
@@ -35,6 +36,8 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 _BEGINS = ("response.created", "response.in_progress", "response.queued")
 # Fields of a response that repeat the request: the client sees its own.
 _ECHOED = ("tools", "instructions", "tool_choice", "previous_response_id")
+# Calls that the proxy reads. Of other kinds are `custom_tool_call`, `computer_call` and the like.
+_CALLS = ("function_call", "tool_search_call")
 # Items that define functions from their place on.
 _DEFINING = ("tool_search_output", "additional_tools")
 _usage = partial(summed_usage, before="input_tokens", after="output_tokens")
@@ -121,6 +124,24 @@ class OpenAIResponses(OpenAIDialect):
             return ChainItem(str(kind), "", (str(item["call_id"]),))
         return ChainItem(str(item.get("role") or kind), item_text(item))
 
+    def chained(self, items: Sequence[JSON]) -> list[tuple[int, ChainItem]]:
+        """Return what no client changes of a history: of a reply the ids of its calls, or its text.
+
+        A reply has several items. Clients join its messages to one, drop the text of one with
+        calls, or drop its reasoning.
+        """
+        chained: list[tuple[int, ChainItem]] = []
+        for is_reply, run in groupby(enumerate(items), lambda each: self.is_reply(each[1])):
+            group = [(index, self.chain_item(item)) for index, item in run]
+            known = [(index, chain_item) for index, chain_item in group if chain_item is not None]
+            if not is_reply:
+                chained += known
+            elif known:
+                ids = tuple(each for _, chain_item in known for each in chain_item.ids)
+                text = "" if ids else "".join(chain_item.text for _, chain_item in known)
+                chained.append((group[-1][0], ChainItem("assistant", text, ids)))
+        return chained
+
     def is_reply(self, item: JSON) -> bool:
         """True for an item of the model."""
         kind = str(item.get("type") or "message")
@@ -143,6 +164,12 @@ class OpenAIResponses(OpenAIDialect):
         """Return the ids of the calls that an item answers; the format has no failures."""
         is_output = item.get("type") == "function_call_output"
         return [(str(item.get("call_id")), False)] if is_output else []
+
+    def received(self, reply: JSON, body: JSON) -> JSON:
+        """Return a provider's reply with calls as the client's request declares their tools."""
+        known = _places(self.tools(body)[0])
+        output = [_as_declared(item, known) for item in reply.get("output") or ()]
+        return {**reply, "output": output} if output else reply
 
     def reply_items(self, reply: JSON) -> list[JSON]:
         """Return a provider's reply as the items that the next request has."""
@@ -171,8 +198,7 @@ class OpenAIResponses(OpenAIDialect):
         """Return the namespaces and names of the functions that an item defines."""
         if item.get("type") not in _DEFINING:
             return []
-        functions, _ = self.tools(item)
-        return [(each.namespace, each.name) for each in functions]
+        return [(each.namespace, each.name) for each in self.tools(item)[0]]
 
     def definitions_item(self, tools: Sequence[WireTool]) -> JSON:
         """Return the item from which on functions are defined."""
@@ -181,6 +207,21 @@ class OpenAIResponses(OpenAIDialect):
     def is_cut(self, reply: JSON) -> bool:
         """True if the provider cut a reply off, so that its last call may be broken."""
         return reply.get("status") == "incomplete"
+
+    def waits_for_client(self, reply: JSON) -> bool:
+        """True if a reply has a call of another kind without its output, or asks for approval."""
+        items = reply.get("output") or ()
+        answered = {i.get("call_id") for i in items if str(i.get("type")).endswith("_output")}
+        return any(
+            item.get("type") == "mcp_approval_request"
+            or (
+                str(item.get("type")).endswith("_call")
+                and item.get("type") not in _CALLS
+                and item.get("call_id") is not None
+                and item["call_id"] not in answered
+            )
+            for item in items
+        )
 
     def with_definitions(
         self, items: Sequence[JSON], tool_of: Callable[[str], WireTool | None]
@@ -222,6 +263,7 @@ class _ResponseStream(ReplyStream):
         self._next_index = 0
         self._sequence = 0
         self._id: object = None
+        self._declared = _places(OpenAIResponses().tools(body)[0])
         self._replies: list[JSON] = []
         self._released: dict[str, VisibleCall | None] = {}
         self.begin_step()
@@ -242,11 +284,11 @@ class _ResponseStream(ReplyStream):
         """Take in an event of the provider, and yield those that the client sees."""
         data, kind = event.data, str(event.data.get("type"))
         if isinstance(data.get("item"), dict):
-            data = {**data, "item": _without_own_namespace(data["item"])}
+            data = {**data, "item": _as_declared(data["item"], self._declared)}
         if kind in _ENDS:
             self._end = kind
             self._response = data.get("response") or {}
-            self._replies.append(self.reply())
+            self._replies.append(OpenAIResponses().received(self.reply(), self.body))
             return
         if kind in _BEGINS:
             if self._id is None or (not self._replies and kind != "response.created"):
@@ -394,12 +436,17 @@ def _sent_back(item: JSON) -> JSON:
     return {k: v for k, v in item.items() if v is not None and (k, v) != ("status", "incomplete")}
 
 
-def _without_own_namespace(item: JSON) -> JSON:
+def _places(tools: Iterable[WireTool]) -> frozenset[tuple[str | None, str]]:
+    return frozenset((each.namespace, each.name) for each in tools)
+
+
+def _as_declared(item: JSON, declared: Container[tuple[str | None, str]]) -> JSON:
     """Return a call as a client declared its function.
 
     A function that a search loaded has its own name as namespace.
     """
-    if item.get("type") != "function_call" or item.get("namespace") != item.get("name"):
+    namespace, name = item.get("namespace"), str(item.get("name"))
+    if item.get("type") != "function_call" or namespace != name or (namespace, name) in declared:
         return item
     return {key: value for key, value in item.items() if key != "namespace"}
 
@@ -417,7 +464,7 @@ def _visible_output(replies: Sequence[JSON], answers: CallAnswers) -> list[JSON]
         for item in reply.get("output") or ():
             call_id = str(item.get("call_id")) if "call_id" in item else None
             if call_id is None or call_id not in answers:
-                output.append(_without_own_namespace(item))
+                output.append(item)
                 continue
             shown = answers[call_id]
             if shown is not None:
