@@ -19,18 +19,11 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
-from tool_search.conversation.record import ConversationRecord
-from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.state import Discovery
-from tool_search.providers.profiles import profile_for
 from tool_search.search.learned import (
     DAY_S,
     HALF_LIFE_S,
@@ -49,6 +42,18 @@ from tool_search.stores.base import (
     SetAsideStore,
     TurnLockStore,
 )
+from tool_search.testing.store_contents import (
+    CHAT,
+    KEYS,
+    MAIL,
+    NOW,
+    RICH_TOOL,
+    common_tool,
+    discoveries_of,
+    record_of,
+    rich_record,
+    success_of,
+)
 
 __all__ = [
     "ConversationContract",
@@ -60,41 +65,6 @@ __all__ = [
     "StoreContract",
     "TurnLockContract",
 ]
-
-_NOW = 2.0e9
-_MAIL = Grant(rule="send_mail", user="ann", fingerprint="f1")
-_CHAT = Grant(rule="run(git *)", user=None, conversation="group:1")
-_PROFILE = profile_for("openai_chat", "gpt-5.4", strategy="generic")
-_KEYS = (
-    "", "群聊:42", "a'b\"c", "x\ny", "🙂", "{a}{b}", "*?[a]", "..", "/etc/passwd", "a b",
-    "\x00", "%s", "k" * 10_000,
-)  # fmt: skip
-
-
-def _tool(name: str, description: str = "") -> Tool:
-    schema = {"type": "object", "properties": {"count": {"type": "integer"}}}
-    return Tool(name=name, description=description or f"Common {name}.", parameters=schema)
-
-
-def _discoveries(*names: str) -> list[Discovery]:
-    return [Discovery(tool=_tool(name)) for name in names]
-
-
-def _record(*found: str, said: Sequence[str] = ("Hello!",)) -> ConversationRecord:
-    """Return a conversation with some user messages that found these tools."""
-    session = ToolSearchSession(
-        ToolCatalog([_tool(f"tool_{number:03}") for number in range(9)]),
-        config=ToolSearchConfig(tool_schema_mode="tool_search"),
-    )
-    for message in said:
-        session.begin_turn(message, profile=_PROFILE)
-        session.close_open_calls()
-    session.adopt_discoveries(_discoveries(*found))
-    return session.record()
-
-
-def _success(tool: str, *words: str, at: float = _NOW, strength: float = 1.0) -> Evidence:
-    return Evidence(tool=tool, words=tuple(sorted(words)), at=at, strength=strength)
 
 
 def _supports(store: object, protocol: Any) -> bool:
@@ -137,63 +107,86 @@ class ConversationContract(_Contract):
 
     async def test_what_was_saved_is_loaded(self) -> None:
         async with self.open_store() as store:
-            one, other = _record("tool_003"), _record()
+            one, other = record_of("tool_003"), record_of()
             await store.save("a", one)
             await store.save("b", other)
             assert (await store.load("a"), await store.load("b")) == (one, other)
 
+    async def test_every_part_of_a_conversation_is_kept(self) -> None:
+        """Calls, pictures and thinking too, and what the bot needs to go on as before."""
+        async with self.open_store() as store:
+            rich = rich_record()
+            await store.save("a", rich)
+            assert await store.load("a") == rich
+
+    async def test_discoveries_keep_their_order_their_way_and_their_definition(self) -> None:
+        async with self.open_store() as store:
+            entries = (
+                Discovery(tool=common_tool("tool_005"), via="preload"),
+                Discovery(tool=RICH_TOOL, via="call"),
+                Discovery(tool=common_tool("tool_001")),
+            )
+            assert await store.append_discoveries("a", entries[:2]) == entries[:2]
+            assert await store.append_discoveries("a", entries[2:]) == entries
+            await store.save("a", replace(record_of(), discoveries=entries))
+            content = await store.load("a")
+            assert content is not None
+            assert content.discoveries == entries
+
     async def test_discoveries_are_added_behind_those_there_are(self) -> None:
         async with self.open_store() as store:
-            await store.save("a", _record("tool_003"))
-            entries = await store.append_discoveries("a", _discoveries("tool_005", "tool_003"))
+            await store.save("a", record_of("tool_003"))
+            entries = await store.append_discoveries("a", discoveries_of("tool_005", "tool_003"))
             assert [entry.name for entry in entries] == ["tool_003", "tool_005"]
             assert await _found_in(store, "a") == ["tool_003", "tool_005"]
 
     async def test_saving_keeps_what_was_appended_meanwhile(self) -> None:
         async with self.open_store() as store:
-            before = _record("tool_003")
+            before = record_of("tool_003")
             await store.save("a", before)
-            await store.append_discoveries("a", _discoveries("tool_005"))
+            await store.append_discoveries("a", discoveries_of("tool_005"))
             await store.save("a", before)
             assert await _found_in(store, "a") == ["tool_003", "tool_005"]
 
     async def test_discoveries_before_the_first_save_are_kept(self) -> None:
         """They are committed with their search result, the record at the end of the turn."""
         async with self.open_store() as store:
-            await store.append_discoveries("a", _discoveries("tool_005"))
-            await store.save("a", _record("tool_003"))
+            await store.append_discoveries("a", discoveries_of("tool_005"))
+            await store.save("a", record_of("tool_003"))
             assert await _found_in(store, "a") == ["tool_005", "tool_003"]
 
     async def test_saving_keeps_the_newest_definitions(self) -> None:
         """They replace tools of a server that disconnects."""
         async with self.open_store() as store:
-            await store.append_discoveries("a", [Discovery(tool=_tool("tool_003", "Old."))])
-            await store.save("a", _record("tool_003"))
+            await store.append_discoveries("a", [Discovery(tool=common_tool("tool_003", "Old."))])
+            await store.save("a", record_of("tool_003"))
             content = await store.load("a")
             assert content is not None
             assert content.discoveries[0].tool.description == "Common tool_003."
 
     async def test_a_forgotten_conversation_is_gone_with_all_it_found(self) -> None:
         async with self.open_store() as store:
-            await store.save("a", _record("tool_003"))
+            await store.save("a", record_of("tool_003"))
             await store.forget("a")
             assert await store.load("a") is None
-            assert await store.append_discoveries("a", _discoveries("tool_005")) == tuple(
-                _discoveries("tool_005")
+            assert await store.append_discoveries("a", discoveries_of("tool_005")) == tuple(
+                discoveries_of("tool_005")
             )
 
     async def test_a_forgotten_conversation_takes_no_other_with_it(self) -> None:
         async with self.open_store() as store:
-            await store.save("a", _record("tool_003"))
-            await store.save("b", _record("tool_005"))
+            others = ("b", "ab", "A", "a:b", "a*", "")
+            for key in ("a", *others):
+                await store.save(key, record_of("tool_005"))
             await store.forget("a")
-            assert await _found_in(store, "b") == ["tool_005"]
+            for key in others:
+                assert await _found_in(store, key) == ["tool_005"]
 
     async def test_discoveries_of_several_tasks_are_all_kept(self) -> None:
         async with self.open_store() as store:
             names = [f"tool_{number:03}" for number in range(20)]
             orders = await asyncio.gather(
-                *(store.append_discoveries("a", _discoveries(name)) for name in names)
+                *(store.append_discoveries("a", discoveries_of(name)) for name in names)
             )
             whole = max(orders, key=len)
             assert {entry.name for entry in whole} == set(names)
@@ -201,12 +194,17 @@ class ConversationContract(_Contract):
 
     async def test_any_text_is_a_key(self) -> None:
         async with self.open_store() as store:
-            for key in _KEYS:
-                await store.save(key, _record("tool_003"))
-                assert await _found_in(store, key) == ["tool_003"]
+            for number, key in enumerate(KEYS):
+                await store.save(key, record_of("tool_003", said=[f"in {number}"]))
+                await store.append_discoveries(key, discoveries_of(f"tool_{number:03}"))
+            for number, key in enumerate(KEYS):
+                content = await store.load(key)
+                assert content is not None
+                assert [message.text for message in content.history] == [f"in {number}"]
+                assert {e.name for e in content.discoveries} == {"tool_003", f"tool_{number:03}"}
 
     async def test_of_two_saves_at_once_one_is_there_whole(self) -> None:
-        long, short = _record(said=[f"long {n}" for n in range(20)]), _record(said=["short"])
+        long, short = record_of(said=[f"long {n}" for n in range(20)]), record_of(said=["short"])
         async with self.open_store() as store:
             for _ in range(5):
                 await asyncio.gather(store.save("a", long), store.save("a", short))
@@ -215,12 +213,12 @@ class ConversationContract(_Contract):
     async def test_a_shorter_history_replaces_a_longer_one(self) -> None:
         """A bot may take messages back, or compact its history."""
         async with self.open_store() as store:
-            await store.save("a", _record(said=["one", "two", "three"]))
-            await store.save("a", _record(said=["one"]))
-            assert await store.load("a") == _record(said=["one"])
+            await store.save("a", record_of(said=["one", "two", "three"]))
+            await store.save("a", record_of(said=["one"]))
+            assert await store.load("a") == record_of(said=["one"])
 
     async def test_a_large_conversation_is_kept_whole(self) -> None:
-        large = _record(said=[f"{n} {'x' * 20_000}" for n in range(100)])
+        large = record_of(said=[f"{n} {'x' * 20_000}" for n in range(100)])
         async with self.open_store() as store:
             await store.save("a", large)
             assert await store.load("a") == large
@@ -233,47 +231,56 @@ class RevisionContract(_Contract):
         async with self.open_store() as store:
             assert _supports(store, RevisionStore)
             assert await store.revision("a") is None
-            await store.append_discoveries("a", _discoveries("tool_001"))
+            await store.append_discoveries("a", discoveries_of("tool_001"))
             assert await store.revision("a") is None
 
     async def test_a_save_over_the_expected_revision_is_kept(self) -> None:
         async with self.open_store() as store:
-            assert await store.save_over("a", _record(), expected=None, new=2**61 + 1)
+            assert await store.save_over("a", record_of(), expected=None, new=2**61 + 1)
             assert await store.revision("a") == 2**61 + 1
-            newer = _record(said=["newer"])
+            newer = record_of(said=["newer"])
             assert await store.save_over("a", newer, expected=2**61 + 1, new=7)
             assert await store.revision("a") == 7
             assert await store.load("a") == newer
 
     async def test_a_save_over_another_revision_changes_nothing(self) -> None:
         async with self.open_store() as store:
-            kept = _record(said=["kept"])
+            kept = record_of(said=["kept"])
             assert await store.save_over("a", kept, expected=None, new=5)
             for expected in (None, 4):
-                assert not await store.save_over("a", _record("tool_001"), expected=expected, new=6)
+                assert not await store.save_over(
+                    "a", record_of("tool_001"), expected=expected, new=6
+                )
             assert await store.revision("a") == 5
             assert await store.load("a") == kept
 
     async def test_an_erased_conversation_is_not_saved_over(self) -> None:
         async with self.open_store() as store:
-            assert await store.save_over("a", _record(), expected=None, new=5)
+            assert await store.save_over("a", record_of(), expected=None, new=5)
             await store.forget("a")
-            assert not await store.save_over("a", _record(), expected=5, new=6)
+            assert not await store.save_over("a", record_of(), expected=5, new=6)
             assert await store.load("a") is None
 
     async def test_every_save_changes_the_revision(self) -> None:
         async with self.open_store() as store:
             seen = set()
             for _ in range(3):
-                await store.save("a", _record())
+                await store.save("a", record_of())
                 seen.add(await store.revision("a"))
             assert len(seen) == 3
 
+    async def test_discoveries_leave_the_revision(self) -> None:
+        """A turn finds tools before it saves over the revision that it began with."""
+        async with self.open_store() as store:
+            assert await store.save_over("a", record_of(), expected=None, new=5)
+            await store.append_discoveries("a", discoveries_of("tool_001"))
+            assert await store.revision("a") == 5
+
     async def test_of_saves_over_one_revision_one_succeeds(self) -> None:
         async with self.open_store() as store:
-            assert await store.save_over("a", _record(), expected=None, new=1)
+            assert await store.save_over("a", record_of(), expected=None, new=1)
             saved = await asyncio.gather(
-                *(store.save_over("a", _record(), expected=1, new=new) for new in range(2, 10))
+                *(store.save_over("a", record_of(), expected=1, new=new) for new in range(2, 10))
             )
             assert saved.count(True) == 1
             assert await store.revision("a") == saved.index(True) + 2
@@ -286,12 +293,12 @@ class SetAsideContract(_Contract):
         async with self.open_store() as store:
             assert _supports(store, SetAsideStore)
             for text in ("one", "two"):
-                await store.save("a", _record("tool_001", said=[text]))
+                await store.save("a", record_of("tool_001", said=[text]))
                 await store.set_aside("a")
                 assert await store.load("a") is None
                 assert await store.append_discoveries("a", ()) == ()
-            await store.save("a", _record(said=["three"]))
-            assert await store.load("a") == _record(said=["three"])
+            await store.save("a", record_of(said=["three"]))
+            assert await store.load("a") == record_of(said=["three"])
             await store.forget("a")
             assert await store.load("a") is None
 
@@ -308,54 +315,56 @@ class EvidenceContract(_Contract):
         """Word for word."""
         async with self.open_store() as store:
             added = {
-                _success("get_forecast", "天气", "北京"),
-                _success("send_mail", "write", "mail"),
+                success_of("get_forecast", "天气", "北京"),
+                success_of("send_mail", "write", "mail"),
             }
             await store.add_evidence(sorted(added, key=lambda entry: entry.tool))
             assert await _evidence_in(store) == added
 
     async def test_the_same_success_again_grows_stronger(self) -> None:
         async with self.open_store() as store:
-            await store.add_evidence([_success("send_mail", "mail", at=_NOW - HALF_LIFE_S)])
-            await store.add_evidence([_success("send_mail", "mail")])
-            assert await _evidence_in(store) == {_success("send_mail", "mail", strength=1.5)}
+            await store.add_evidence([success_of("send_mail", "mail", at=NOW - HALF_LIFE_S)])
+            await store.add_evidence([success_of("send_mail", "mail")])
+            assert await _evidence_in(store) == {success_of("send_mail", "mail", strength=1.5)}
 
     async def test_successes_of_one_moment_are_added_up(self) -> None:
         async with self.open_store() as store:
-            await store.add_evidence([_success("send_mail", "mail"), _success("send_mail", "mail")])
-            assert await _evidence_in(store) == {_success("send_mail", "mail", strength=2.0)}
+            await store.add_evidence(
+                [success_of("send_mail", "mail"), success_of("send_mail", "mail")]
+            )
+            assert await _evidence_in(store) == {success_of("send_mail", "mail", strength=2.0)}
 
     async def test_strength_has_a_bound(self) -> None:
         async with self.open_store() as store:
-            await store.add_evidence([_success("send_mail", "mail") for _ in range(100)])
+            await store.add_evidence([success_of("send_mail", "mail") for _ in range(100)])
             assert [entry.strength for entry in await _evidence_in(store)] == [4.0]
 
     async def test_a_tool_is_remembered_by_its_strongest_queries(self) -> None:
         async with self.open_store() as store:
-            await store.add_evidence([_success("get_forecast", "weather", at=_NOW - 60)])
-            old = [_success("send_mail", f"word{n}", at=_NOW - n) for n in range(MAX_PER_TOOL)]
+            await store.add_evidence([success_of("get_forecast", "weather", at=NOW - 60)])
+            old = [success_of("send_mail", f"word{n}", at=NOW - n) for n in range(MAX_PER_TOOL)]
             await store.add_evidence(old)
-            await store.add_evidence([_success("send_mail", "newest", at=_NOW + 1)])
+            await store.add_evidence([success_of("send_mail", "newest", at=NOW + 1)])
             left = await _evidence_in(store)
-            assert _success("get_forecast", "weather", at=_NOW - 60) in left
-            assert left - {_success("get_forecast", "weather", at=_NOW - 60)} == {
+            assert success_of("get_forecast", "weather", at=NOW - 60) in left
+            assert left - {success_of("get_forecast", "weather", at=NOW - 60)} == {
                 *old[:-1],
-                _success("send_mail", "newest", at=_NOW + 1),
+                success_of("send_mail", "newest", at=NOW + 1),
             }
 
     async def test_what_is_almost_forgotten_goes(self) -> None:
         """With the first success a day after others: a clock may be wrong."""
         async with self.open_store() as store:
-            old = _success("send_mail", "old", at=_NOW - 6 * HALF_LIFE_S)
+            old = success_of("send_mail", "old", at=NOW - 6 * HALF_LIFE_S)
             await store.add_evidence([old])
-            await store.add_evidence([_success("send_mail", "new")])
-            assert await _evidence_in(store) == {old, _success("send_mail", "new")}
-            await store.add_evidence([_success("get_forecast", "newest", at=_NOW + DAY_S)])
-            await store.add_evidence([_success("send_mail", "newest", at=_NOW + DAY_S)])
+            await store.add_evidence([success_of("send_mail", "new")])
+            assert await _evidence_in(store) == {old, success_of("send_mail", "new")}
+            await store.add_evidence([success_of("get_forecast", "newest", at=NOW + DAY_S)])
+            await store.add_evidence([success_of("send_mail", "newest", at=NOW + DAY_S)])
             assert await _evidence_in(store) == {
-                _success("send_mail", "new"),
-                _success("send_mail", "newest", at=_NOW + DAY_S),
-                _success("get_forecast", "newest", at=_NOW + DAY_S),
+                success_of("send_mail", "new"),
+                success_of("send_mail", "newest", at=NOW + DAY_S),
+                success_of("get_forecast", "newest", at=NOW + DAY_S),
             }
 
     async def test_a_clock_that_jumps_makes_a_store_forget_nothing(self) -> None:
@@ -363,32 +372,32 @@ class EvidenceContract(_Contract):
         async with self.open_store() as store:
             for jump in [-2.0e9, 20 * 365 * DAY_S]:
                 await store.forget_evidence()
-                before = {_success("send_mail", f"word{n}", at=_NOW - n * DAY_S) for n in range(5)}
+                before = {success_of("send_mail", f"word{n}", at=NOW - n * DAY_S) for n in range(5)}
                 await store.add_evidence(sorted(before, key=lambda entry: entry.at))
-                wrong = _success("send_mail", "wrong", at=_NOW + jump)
+                wrong = success_of("send_mail", "wrong", at=NOW + jump)
                 await store.add_evidence([wrong])
                 assert await _evidence_in(store) == {*before, wrong}
-                await store.add_evidence([_success("send_mail", "right", at=_NOW + 60)])
-                right = _success("send_mail", "right", at=_NOW + 60)
+                await store.add_evidence([success_of("send_mail", "right", at=NOW + 60)])
+                right = success_of("send_mail", "right", at=NOW + 60)
                 assert await _evidence_in(store) - {wrong} == {*before, right}
 
     async def test_each_source_has_its_own_evidence(self) -> None:
         async with self.open_store() as store:
-            one, two = (replace(_success("a", "x"), source=name) for name in ("one", "two"))
-            await store.add_evidence([one, two, _success("a", "x")])
+            one, two = (replace(success_of("a", "x"), source=name) for name in ("one", "two"))
+            await store.add_evidence([one, two, success_of("a", "x")])
             await store.add_evidence([replace(two, conversation="c2")])
             assert await _evidence_in(store) == {
                 one,
-                _success("a", "x"),
+                success_of("a", "x"),
                 replace(two, conversation="c2", strength=2.0),
             }
 
     async def test_a_source_cannot_crowd_out_the_evidence_of_others(self) -> None:
         async with self.open_store() as store:
-            honest = replace(_success("send_mail", "letter", at=_NOW - HALF_LIFE_S), source="ann")
+            honest = replace(success_of("send_mail", "letter", at=NOW - HALF_LIFE_S), source="ann")
             await store.add_evidence([honest])
             for n in range(3 * MAX_PER_TOOL):
-                flood = _success("send_mail", f"word{n}", at=_NOW + n)
+                flood = success_of("send_mail", f"word{n}", at=NOW + n)
                 await store.add_evidence([replace(flood, source="bob")])
             left = await _evidence_in(store)
             assert len(left) == MAX_PER_TOOL
@@ -399,19 +408,21 @@ class EvidenceContract(_Contract):
             assert _supports(store, EvidenceSaltStore)
             salt = await store.evidence_salt()
             assert len(salt) >= 16
-            await store.add_evidence([_success("a", "x")])
+            await store.add_evidence([success_of("a", "x")])
             await store.forget_evidence()
             assert await store.evidence_salt() == salt
 
     async def test_forgetting_one_tool_leaves_the_others(self) -> None:
         async with self.open_store() as store:
-            await store.add_evidence([_success("a", "x"), _success("a", "y"), _success("b", "x")])
+            await store.add_evidence(
+                [success_of("a", "x"), success_of("a", "y"), success_of("b", "x")]
+            )
             assert await store.forget_evidence("a") == 2
-            assert await _evidence_in(store) == {_success("b", "x")}
+            assert await _evidence_in(store) == {success_of("b", "x")}
 
     async def test_forgetting_all_leaves_nothing(self) -> None:
         async with self.open_store() as store:
-            await store.add_evidence([_success("a", "x"), _success("b", "x")])
+            await store.add_evidence([success_of("a", "x"), success_of("b", "x")])
             assert await store.forget_evidence() == 2
             assert await _evidence_in(store) == set()
 
@@ -419,7 +430,7 @@ class EvidenceContract(_Contract):
         async with self.open_store() as store:
             for change in ["add", "forget"]:
                 await store.forget_evidence()
-                await store.add_evidence([_success("a", "x")])
+                await store.add_evidence([success_of("a", "x")])
                 before = await store.evidence_revision()
                 assert (
                     (await store.load_evidence()).revision
@@ -427,25 +438,25 @@ class EvidenceContract(_Contract):
                     == await store.evidence_revision()
                 )
                 if change == "add":
-                    await store.add_evidence([_success("a", "y")])
+                    await store.add_evidence([success_of("a", "y")])
                 else:
                     await store.forget_evidence("a")
                 assert await store.evidence_revision() > before
 
     async def test_successes_of_several_tasks_are_all_kept(self) -> None:
         async with self.open_store() as store:
-            await asyncio.gather(*(store.add_evidence([_success("a", "x")]) for _ in range(3)))
-            assert await _evidence_in(store) == {_success("a", "x", strength=3.0)}
+            await asyncio.gather(*(store.add_evidence([success_of("a", "x")]) for _ in range(3)))
+            assert await _evidence_in(store) == {success_of("a", "x", strength=3.0)}
 
     async def test_the_whole_store_has_a_bound(self) -> None:
-        honest = replace(_success("t", "letter", at=_NOW - HALF_LIFE_S), source="ann")
+        honest = replace(success_of("t", "letter", at=NOW - HALF_LIFE_S), source="ann")
         flood = [
-            replace(_success(f"t{n}", "w", at=_NOW + n), source="bob") for n in range(MAX_EVIDENCE)
+            replace(success_of(f"t{n}", "w", at=NOW + n), source="bob") for n in range(MAX_EVIDENCE)
         ]
         async with self.open_store() as store:
             await store.add_evidence([honest])
             await store.add_evidence(flood)
-            await store.add_evidence([_success("last", "w", at=_NOW + MAX_EVIDENCE)])
+            await store.add_evidence([success_of("last", "w", at=NOW + MAX_EVIDENCE)])
             left = await _evidence_in(store)
             assert len(left) <= MAX_EVIDENCE + 1
             assert honest in left
@@ -457,35 +468,35 @@ class GrantContract(_Contract):
     async def test_grants_are_kept_as_they_were_given(self) -> None:
         async with self.open_store() as store:
             odd = Grant(rule='x("\ud800\n")', user="", conversation="")
-            assert await store.add_grants([_CHAT, _MAIL])
-            assert await store.add_grants([_MAIL, odd])
-            assert await _grants_in(store) == [_CHAT, _MAIL, odd]
+            assert await store.add_grants([CHAT, MAIL])
+            assert await store.add_grants([MAIL, odd])
+            assert await _grants_in(store) == [CHAT, MAIL, odd]
 
     async def test_revoking_takes_back_every_definition(self) -> None:
         async with self.open_store() as store:
             others = [Grant(rule="send_mail", user="bo"), Grant(rule="send_mail", user="ann2")]
             newer = Grant(rule="send_mail", user="ann", fingerprint="f2")
-            await store.add_grants([_MAIL, newer, _CHAT, *others])
+            await store.add_grants([MAIL, newer, CHAT, *others])
             assert await store.revoke_grants([Grant(rule="send_mail", user="ann")]) == 2
-            assert await _grants_in(store) == [_CHAT, *others]
+            assert await _grants_in(store) == [CHAT, *others]
 
     async def test_grants_of_one_source_are_taken_once(self) -> None:
         """A revoked grant must not come back at the next start."""
         async with self.open_store() as store:
-            assert await store.add_grants([_MAIL], source="grants.json 1")
-            await store.revoke_grants([_MAIL])
-            assert not await store.add_grants([_MAIL], source="grants.json 1")
+            assert await store.add_grants([MAIL], source="grants.json 1")
+            await store.revoke_grants([MAIL])
+            assert not await store.add_grants([MAIL], source="grants.json 1")
             assert await _grants_in(store) == []
-            assert await store.add_grants([_CHAT], source="grants.json 2")
+            assert await store.add_grants([CHAT], source="grants.json 2")
 
     async def test_every_change_of_grants_has_a_revision_of_its_own(self) -> None:
         """Neither reading nor a repeated grant changes the revision."""
         async with self.open_store() as store:
             seen = [await store.grant_revision()]
-            await store.add_grants([_MAIL, _CHAT])
+            await store.add_grants([MAIL, CHAT])
             seen.append(await store.grant_revision())
             assert (await store.load_grants()).revision == seen[-1]
-            await store.revoke_grants([_MAIL])
+            await store.revoke_grants([MAIL])
             seen.append(await store.grant_revision())
             await store.forget("group:1")
             seen.append(await store.grant_revision())
@@ -495,10 +506,10 @@ class GrantContract(_Contract):
         """Those of other conversations, and those for always, stay."""
         async with self.open_store() as store:
             other = Grant(rule="run", conversation="group:2")
-            await store.save("group:1", _record())
-            await store.add_grants([_MAIL, _CHAT, other])
+            await store.save("group:1", record_of())
+            await store.add_grants([MAIL, CHAT, other])
             await store.forget("group:1")
-            assert await _grants_in(store) == [_MAIL, other]
+            assert await _grants_in(store) == [MAIL, other]
 
 
 class PermissionModeContract(_Contract):
@@ -511,7 +522,7 @@ class PermissionModeContract(_Contract):
             for mode in ("plan", "default"):
                 await store.save_permission_mode("a", mode)
                 assert await store.load_permission_mode("a") == mode
-            await store.save("a", _record())
+            await store.save("a", record_of())
             assert await store.load_permission_mode("a") == "default"
             assert await store.load_permission_mode("b") is None
             await store.forget("a")
@@ -536,11 +547,18 @@ class TurnLockContract(_Contract):
     async def test_the_lock_of_a_dead_holder_ends(self) -> None:
         async with self.open_store() as store:
             assert await store.lock_turn("a", holder="dead", lease_s=0.05)
-            for _ in range(1000):
+            for _ in range(300):
                 if await store.lock_turn("a", holder="next", lease_s=60):
                     break
                 await asyncio.sleep(0.01)
             assert not await store.lock_turn("a", holder="dead", lease_s=60)
+
+    async def test_a_renewed_lock_holds_for_the_new_lease(self) -> None:
+        async with self.open_store() as store:
+            assert await store.lock_turn("a", holder="one", lease_s=0.2)
+            assert await store.lock_turn("a", holder="one", lease_s=60)
+            await asyncio.sleep(0.3)
+            assert not await store.lock_turn("a", holder="two", lease_s=60)
 
     async def test_of_holders_at_once_one_gets_the_lock(self) -> None:
         async with self.open_store() as store:
