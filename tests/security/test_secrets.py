@@ -6,6 +6,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -93,7 +94,7 @@ async def test_a_secret_in_an_exception_reaches_neither_model_nor_log_nor_store(
     shown += [span.to_json() for span in spans.get_finished_spans()]
     shown += [caplog.text, repr(config), repr(key)]
     await store.aclose()
-    with sqlite3.connect(tmp_path / "bot.db") as database:
+    with closing(sqlite3.connect(tmp_path / "bot.db")) as database:
         shown.append("\n".join(database.iterdump()))
     assert "failed" in shown[-1]
     assert [text for text in shown if KEY in text] == []

@@ -110,9 +110,12 @@ class SQLiteExchanges:
     def close(self) -> None:
         """Close the file."""
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self._leave()
+
+    def _leave(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def _load(self, file: sqlite3.Connection, digests: Sequence[str]) -> dict[str, str]:
         asked = digests[-_MAX_ASKED:]
@@ -147,7 +150,7 @@ class SQLiteExchanges:
                     return work(file)
             except (OSError, sqlite3.Error) as exc:
                 self._warn(exc)
-                self._connection = None
+                self._leave()
                 return None
 
     def _opened(self) -> sqlite3.Connection:
@@ -156,11 +159,12 @@ class SQLiteExchanges:
             # Made before SQLite makes it: nobody else may read it, not even for a moment.
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
             file = sqlite3.connect(self._path, timeout=_PATIENCE_S, check_same_thread=False)
+            # Kept at once: what fails from here on, closes it.
+            self._connection = file
             file.execute("PRAGMA journal_mode = WAL")
             file.execute("PRAGMA synchronous = NORMAL")
             file.executescript(_SCHEMA)
             file.execute(f"PRAGMA user_version = {_VERSION}")
-            self._connection = file
         return self._connection
 
     def _warn(self, problem: Exception) -> None:

@@ -7,6 +7,7 @@ import json
 import random
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,8 @@ async def test_evidence_of_version_3_goes_on_without_a_source(path: Path) -> Non
     async with SQLiteStore(path) as store:
         await store.add_evidence([replace(success("t", "v", "w", at=2e9), source="one")])
         assert len(await kept_in(store)) == 2
-    (count,) = sqlite3.connect(path).execute("SELECT count(*) FROM set_aside").fetchone()
+    with closing(sqlite3.connect(path)) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM set_aside").fetchone()
     assert count > 0
 
 
