@@ -54,15 +54,15 @@ class AstrBotCommands:
 
     async def status(self, event: Any) -> str:
         """Return the state of tool search in the conversation of a message."""
-        return await self._answer(self._status(event))
+        return await self._answer(event, self._status(event))
 
     async def test(self, event: Any, query: str) -> str:
         """Return what the model's search finds, best first; nothing is discovered."""
-        return await self._answer(self._test(event, query.strip()))
+        return await self._answer(event, self._test(event, query.strip()))
 
     async def learned(self, event: Any) -> str:
         """Return the words that have led to each tool."""
-        return await self._answer(self._learned(event))
+        return await self._answer(event, self._learned(event))
 
     async def forget(self, event: Any, tool: str) -> str:
         """Erase what was learned about a tool.
@@ -71,7 +71,7 @@ class AstrBotCommands:
             event: AstrBot's event.
             tool: The tool's name.
         """
-        return await self._answer(self._forget(event, tool.strip()))
+        return await self._answer(event, self._forget(event, tool.strip()))
 
     async def install(self, event: Any, engine: str) -> str:
         """Install the packages of a search engine, with AstrBot's own installer.
@@ -80,7 +80,7 @@ class AstrBotCommands:
             event: AstrBot's event.
             engine: The engine.
         """
-        return await self._answer(self._install(event, engine.strip()))
+        return await self._answer(event, self._install(event, engine.strip()))
 
     async def uninstall(self, event: Any, engine: str) -> str:
         """Remove the packages of a search engine that this plugin's command installed.
@@ -89,11 +89,11 @@ class AstrBotCommands:
             event: AstrBot's event.
             engine: The engine.
         """
-        return await self._answer(self._uninstall(event, engine.strip()))
+        return await self._answer(event, self._uninstall(event, engine.strip()))
 
     async def reset(self, event: Any) -> str:
         """Drop the discoveries of the conversation of a message."""
-        return await self._answer(self._reset(event))
+        return await self._answer(event, self._reset(event))
 
     async def set(self, event: Any, setting: str = "", value: str = "") -> str:
         """Change a setting for the place of a message alone; without a value, show the settings.
@@ -103,14 +103,24 @@ class AstrBotCommands:
             setting: The name of a setting; empty to show the settings.
             value: The value from the next message on; `default` for the plugin's own.
         """
-        return await self._answer(self._set(event, setting.strip(), value.strip()))
+        return await self._answer(event, self._set(event, setting.strip(), value.strip()))
 
-    async def _answer(self, answer: Awaitable[str]) -> str:
+    async def _answer(self, event: Any, answer: Awaitable[str]) -> str:
         """Return an answer, or the cause why there is none."""
         try:
             return await answer
         except (*MISTAKES, *database_errors()) as exc:
-            return self._failure_text(exc)
+            _log.exception("a command failed")
+            language = await self._language_at(event)
+            return text("astrbot.failed", language, cause=f"{type(exc).__name__}: {exc}")
+
+    async def _language_at(self, event: Any) -> Language:
+        """Return the language of answers to a message, whatever else fails."""
+        try:
+            conversation, settings = await self._conversation_at(event)
+        except (*MISTAKES, *database_errors()):
+            return _language(self._tool_search.settings)
+        return _language(settings, conversation)
 
     def _install_hint(self, language: Language, engine: str) -> str:
         size = ENGINE_PACKAGES[engine].megabytes
@@ -286,14 +296,6 @@ class AstrBotCommands:
         saved = await self._context.conversation_manager.get_conversation(*key)
         history = json.loads(saved.history or "[]") if saved is not None else []
         return history if isinstance(history, list) else []
-
-    def _failure_text(self, exc: Exception) -> str:
-        _log.exception("a command failed")
-        return text(
-            "astrbot.failed",
-            _language(self._tool_search.settings),
-            cause=f"{type(exc).__name__}: {exc}",
-        )
 
 
 def _language(

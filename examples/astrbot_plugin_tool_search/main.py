@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import logging
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -117,13 +118,16 @@ class ToolSearchPlugin(Star):
                 self._log.info("pip could not install %s: %s", package, exc)
         importlib.invalidate_caches()
         rest = missing_packages()
-        for package, loss in rest.items():
-            self._log.warning("%s is not installed: %s", package, loss)
         if len(rest) < len(missing):
             await self._close()
             _load_library()
             self._open()
             self._install()
+        for package, loss in rest.items():
+            # The library's log has the warnings of `/tool_search status`.
+            logging.getLogger("tool_search.astrbot").warning(
+                "%s is not installed: %s", package, loss
+            )
 
     async def terminate(self) -> None:
         """Remove the hooks and the library; AstrBot calls this when it unloads the plugin."""

@@ -95,6 +95,26 @@ def test_the_table_is_filtered(browser: Browser, bot: AstrBot, server: StandInSe
     assert rows.count() <= 5
 
 
+def test_a_long_name_leaves_room_for_the_other_columns(browser: Browser, bot: AstrBot) -> None:
+    bot.ask("run", code=LONG)
+    try:
+        frame = browser.plugin_page("tools", locale="en-US")
+        frame.locator("#word").fill("x" * 200)
+        assert frame.locator("tbody tr").count() == 1
+        hidden = frame.locator(".scroll").first.evaluate("box => box.scrollWidth - box.clientWidth")
+    finally:
+        bot.ask("run", code="bot.lifecycle.provider_manager.llm_tools.func_list.pop()")
+    assert hidden == 0
+
+
+LONG = """
+from astrbot.core.agent.tool import FunctionTool
+tool = FunctionTool(name="x" * 250, description="Long.", parameters={"type": "object"})
+tool.handler_module_path = "data.plugins.astrbot_plugin_toolbox.main"
+bot.lifecycle.provider_manager.llm_tools.func_list.append(tool)
+"""
+
+
 def test_a_query_is_tried(browser: Browser, server: StandInServer) -> None:
     frame = browser.plugin_page("search", locale="en-US")
     frame.locator("#query").fill("convert length")

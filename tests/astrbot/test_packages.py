@@ -31,7 +31,9 @@ def test_a_package_that_cannot_be_installed_is_one_line(
 ) -> None:
     bot.ask("run", code=INDEX.format(arguments="", target=str(tmp_path)))
     bot.ask("run", code=MISSING)
-    assert len(page(bot, "google-re2 is not installed: patterns are not searched")) == 1
+    said = "google-re2 is not installed: patterns are not searched"
+    assert len(page(bot, said)) == 1
+    assert said in bot.say("/tool_search status", user="boss")
     assert "mcp convert_length" in bot.say(ASK, user="without")
 
 

@@ -129,7 +129,7 @@ async function tools() {
         [t("tool"), t("server"), t("state"), { value: t("found_times"), number: true }, { value: t("called_times"), number: true }, { value: t("tokens"), number: true }, t("description_head")],
         fitting.slice(0, MAX_ROWS).map((tool) => [
           make("code", {}, tool.name),
-          tool.server,
+          make("span", { class: "name" }, tool.server),
           state(tool),
           { value: number(tool.found), number: true },
           { value: number(tool.called), number: true },
