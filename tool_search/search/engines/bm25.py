@@ -37,6 +37,7 @@ from tool_search.search.engines.script_scores import (
 from tool_search.search.engines.stored_terms import (
     NO_TERMS,
     StoredTerms,
+    has_in_order,
     is_named,
     share_of_pairs,
     words_of,
@@ -121,6 +122,8 @@ _HAS_PAIRS = 0.2
 # A longer query does not name a tool, and a common stop word names none.
 _MAX_NAME_WORDS = 5
 _MAX_NAMES = 200
+# `how to cancel an order` means cancel_order before how_to.
+_ONLY_STOP_WORDS = 0.5
 # A smaller catalog is read in less time than a file takes to pay.
 _MIN_KEPT = 500
 # Loading numpy takes as long as it saves in a smaller one.
@@ -263,13 +266,21 @@ class Bm25Engine:
             posting = self._postings.get(word) or ()
             if not posting or len(posting) > _MAX_NAMES:
                 continue
-            named = [
-                entry
-                for entry in posting
-                if (tool := self.doc_ids.tools[int(entry)]) and is_named(terms, words_of(tool))
-            ]
+            named, in_order = array("d"), array("d")
+            for entry in posting:
+                tool = self.doc_ids.tools[int(entry)]
+                if tool is None:
+                    continue
+                name = words_of(tool)
+                if is_named(terms, name):
+                    named.append(entry)
+                elif has_in_order(terms, name):
+                    in_order.append(entry)
+            idf = self._table[word].idf
             if named:
-                yield word, array("d", named), self._table[word].idf
+                yield word, named, idf
+            if in_order:
+                yield word, in_order, idf * _ONLY_STOP_WORDS
 
     def _sum(
         self,

@@ -24,7 +24,7 @@ from tool_search.search.index.ranking import Scores
 from tool_search.search.index.storage import DocumentIds
 from tool_search.search.text.query import query_sentences
 from tool_search.search.vectors.cache import SqliteVectorCache, VectorCache, default_cache_path
-from tool_search.search.vectors.calls import CallLimits
+from tool_search.search.vectors.calls import CallLimits, Waiting
 from tool_search.search.vectors.embedder import EmbeddingProgress, load_embedder
 from tool_search.search.vectors.store import ExactVectorStore, VectorStore
 from tool_search.search.vectors.tools import Scale, ToolVectors, name_of, vector_ids
@@ -137,15 +137,11 @@ class SemanticEngine:
             if not self._is_optional:
                 raise
             return nothing
-        values = np.maximum(embedded.scale.of(found[0].best), 0.0)
-        # A wish is near to the whole of a tool, noise to one language of it by chance.
-        nearest = max(float(embedded.scale.of(found[0].whole).max()), 0.0)
-        is_nonsense = embedded.scale.is_nonsense(vector, nearest)
+        values = _values(embedded.scale, vector, found[0])
         if sentences:
-            best = embedded.scale.of(np.maximum.reduce([each.best for each in found[1:]]))
-            values = (values + np.maximum(best, 0.0)) / 2.0
-        if is_nonsense:
-            values[:] = 0.0
+            parts = zip(sentences, found[1:], strict=True)
+            own = [_values(embedded.scale, sentence, near) for sentence, near in parts]
+            values = (values + np.maximum.reduce(own)) / 2.0
         return Scores(values, _FIT)
 
     def boosts(self, _query: str, doc_ids: Sequence[int]) -> Sequence[float]:
@@ -195,6 +191,8 @@ class SemanticEngine:
         left: Sequence[tuple[int, Tool]],
         entered: Sequence[tuple[int, Tool]],
         progress: EmbeddingProgress | None = None,
+        *,
+        in_background: bool = False,
     ) -> _Embedded:
         """Return the vectors after a change of tools.
 
@@ -205,9 +203,14 @@ class SemanticEngine:
         waiting = [item for item in before.waiting if item[0] not in gone]
         made: dict[str, Vector] = {}
         scale = before.scale
+        # Who watches the progress, as the command does, wants all vectors.
+        can_go_on = self._is_optional and progress is None and not in_background
+        who: Waiting = "turn" if can_go_on else "nobody"
         try:
-            scale = scale or self._vectors.scale()
-            made = self._vectors.of_tools((tool for _, tool in entered), progress=progress)
+            scale = scale or self._vectors.scale(waiting=who)
+            made = self._vectors.of_tools(
+                (tool for _, tool in entered), progress=progress, waiting=who
+            )
         except SearchError:
             if not self._is_optional:
                 raise
@@ -233,7 +236,7 @@ class SemanticEngine:
             before = self._embedded
             waiting = before._replace(waiting=())
             # Another search meets either the old vectors or the new ones.
-            self._embedded = self._embed(waiting, (), before.waiting)
+            self._embedded = self._embed(waiting, (), before.waiting, in_background=True)
         except SearchError as exc:
             _log.warning("%s: tools that wait for their vectors are not embedded", exc)
         finally:
@@ -250,6 +253,15 @@ class _Similarities(NamedTuple):
 
     best: NDArray[np.float32]
     whole: NDArray[np.float32]
+
+
+def _values(scale: Scale, vector: Vector, found: _Similarities) -> NDArray[np.float64]:
+    """Return the scores of the tools for a text; 0 if it means nothing."""
+    values = np.maximum(scale.of(found.best), 0.0)
+    nearest = max(float(scale.of(found.whole).max()), 0.0)
+    if scale.is_nonsense(vector, nearest, float(values.max())):
+        values[:] = 0.0
+    return values
 
 
 class _Embedded(NamedTuple):

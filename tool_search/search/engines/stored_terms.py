@@ -9,9 +9,10 @@ from typing import NamedTuple
 from tool_search.catalog.tool import Tool
 from tool_search.search.text.documents import ToolTerms
 from tool_search.search.text.query import PAIR_BITS, QueryTerms, pair_place
+from tool_search.search.text.stop_words import STOP_WORDS
 from tool_search.search.text.tokenizer import MAX_WORD_CHARS, pieces
 
-__all__ = ["NO_TERMS", "StoredTerms", "is_named", "share_of_pairs", "words_of"]
+__all__ = ["NO_TERMS", "StoredTerms", "has_in_order", "is_named", "share_of_pairs", "words_of"]
 
 _ENOUGH_PAIRS = 2
 
@@ -63,6 +64,13 @@ def is_named(terms: QueryTerms, name: Sequence[str]) -> bool:
     rest = name[1:] if len(name) > 2 else name
     words = terms.forms | terms.stop_words
     return words.issuperset(rest) and not terms.forms.isdisjoint(rest)
+
+
+def has_in_order(terms: QueryTerms, name: Sequence[str]) -> bool:
+    """Return True if a query has the words of a name that are stop words alone, in its order."""
+    # `who is example.com` means who_is; without the order, `what is it` would mean it_is.
+    rest = name if name[:1] and name[0] in STOP_WORDS else name[1:]
+    return len(rest) > 1 and STOP_WORDS.issuperset(rest) and f" {' '.join(rest)} " in terms.text
 
 
 def share_of_pairs(terms: QueryTerms, stored: StoredTerms) -> float:

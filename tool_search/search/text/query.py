@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import islice, pairwise
@@ -14,10 +14,18 @@ from tool_search.search.text.tokenizer import Piece, Segmenter, pieces, to_simpl
 
 __all__ = ["PAIR_BITS", "QUOTATION", "QueryTerms", "pair_place", "query_sentences", "query_terms"]
 
-_MAX_QUERY_CHARS = 8_000
-_MAX_TERMS = 256
+_MAX_QUERY_CHARS = 24_000
+_MAX_TERMS = 512
 _MAX_PAIRS = 64
 _MAX_SENTENCES = 24
+_MAX_LOOKED_AT = 96
+_OUTER_SENTENCES = 6
+# How a request is told from the text around it, in three languages.
+_ASKS = re.compile(
+    r"[?？]|\b(?:[Pp]lease|[Cc]an|[Cc]ould|[Ww]ould|want|need|[Hh]elp|[Ll]et)\b"
+    r"|[请請帮幫想]|需要|能不能|可以"
+    r"|[Пп]ожалуйста|[Пп]омоги|[Мм]ожешь|[Мм]ожете|[Нн]уж[нео]|[Нн]адо|[Хх]о[чт]"
+)
 _MIN_SENTENCE_TERMS = 3
 # A full stop between letters is part of a name, as in `app.py` or `v1.2`.
 _SENTENCE_END = re.compile(r"(?<=[.!?;…])[\"'”’»)]*\s+|[。！？；\r\n]+")
@@ -55,6 +63,8 @@ class QueryTerms:
         forms: Its words before stemming.
         characters: Its terms that are one Chinese character.
         stop_words: Its stop words, if it has other words.
+        text: All its words before stemming, in order, with a space around each; empty without
+            stop words.
         pairs: Neighbouring words, stemmed, with the bit of `pair_place` set before them, in
             both orders; see `sequence_of`.
         pair_bits: The bits of all pairs.
@@ -66,13 +76,14 @@ class QueryTerms:
     forms: frozenset[str]
     characters: frozenset[str]
     stop_words: frozenset[str]
+    text: str
     pairs: tuple[tuple[int, str, str], ...]
     pair_bits: int
 
     def unmatched(self, known: Callable[[str], bool]) -> list[str]:
         """Return the words of which no term is known, as written, in order."""
         words: dict[str, None] = {}
-        for piece in self.pieces:
+        for piece in dict.fromkeys(self.pieces):
             if piece.is_cjk:
                 words.update(dict.fromkeys(_unknown_stretches(piece, known)))
             elif not any(known(term) for term in (*piece.words, *piece.compounds)):
@@ -82,19 +93,20 @@ class QueryTerms:
 
 @lru_cache(maxsize=64)
 def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
-    """Return the terms of a query; of a very long one, those of its beginning."""
+    """Return the terms of a query; of a very long one, those of its beginning and its end."""
+    query = _read_part(query)
     everything = pieces(query, max_chars=_MAX_QUERY_CHARS, segmenter=segmenter)
     chosen = [piece for piece in everything if not piece.is_stop_word] or everything
     words = Counter([word for piece in chosen for word in piece.words])
     compounds = Counter([word for piece in chosen for word in piece.compounds])
     pairs = _pairs(chosen)
-    quoted = _quoted_counts(query[:_MAX_QUERY_CHARS], segmenter)
+    quoted = _quoted_counts(query, segmenter)
     counts = {**words, **{term: count + words[term] for term, count in compounds.items()}}
     return QueryTerms(
         pieces=tuple(chosen),
         weights={
             term: _weight(term, counts[term], quoted.get(term, 0))
-            for term in islice(counts, _MAX_TERMS)
+            for term in _first_and_last(list(counts), _MAX_TERMS)
         },
         compounds=frozenset(compounds.keys() - words.keys()),
         forms=frozenset([form for piece in chosen for form in piece.forms]),
@@ -109,9 +121,14 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
                 for form in piece.forms
             ]
         ),
+        text=_in_order(everything) if len(chosen) < len(everything) else "",
         pairs=pairs,
         pair_bits=reduce(or_, map(itemgetter(0), pairs), 0),
     )
+
+
+def _in_order(everything: Sequence[Piece]) -> str:
+    return f" {' '.join(form for piece in everything for form in piece.forms)} "
 
 
 def _pairs(chosen: Sequence[Piece]) -> tuple[tuple[int, str, str], ...]:
@@ -132,19 +149,51 @@ def _pairs(chosen: Sequence[Piece]) -> tuple[tuple[int, str, str], ...]:
 def query_sentences(query: str, segmenter: Segmenter | None = None) -> tuple[str, ...]:
     """Return the sentences of a query that have at least three terms.
 
-    Empty if there is only one: it is the query. Of a very long query, those of its beginning.
+    Empty if there is only one: it is the query. Of more than 24, the outermost, then those
+    that ask for something.
     """
-    parts = [part.strip() for part in _SENTENCE_END.split(query[:_MAX_QUERY_CHARS])]
+    parts = [part.strip() for part in _SENTENCE_END.split(_read_part(query))]
     different = list(dict.fromkeys(filter(None, parts)))
     if len(different) < 2:
         return ()
     long = (
-        part
-        for part in different
-        if len(query_terms(part, segmenter).weights) >= _MIN_SENTENCE_TERMS
+        place
+        for place in islice(_most_telling_first(different), _MAX_LOOKED_AT)
+        if len(query_terms(different[place], segmenter).weights) >= _MIN_SENTENCE_TERMS
     )
-    found = tuple(islice(long, _MAX_SENTENCES))
-    return found if len(found) > 1 else ()
+    places = sorted(islice(long, _MAX_SENTENCES))
+    return tuple(different[place] for place in places) if len(places) > 1 else ()
+
+
+def _most_telling_first(sentences: Sequence[str]) -> Iterator[int]:
+    """Yield the places of sentences, outermost first, then those that ask for something."""
+    places = range(len(sentences))
+    if len(sentences) <= _MAX_SENTENCES:
+        yield from places
+        return
+    seen = {*places[:_OUTER_SENTENCES], *places[-_OUTER_SENTENCES:]}
+    yield from sorted(seen)
+    for place in places:
+        if place not in seen and _ASKS.search(sentences[place]):
+            seen.add(place)
+            yield place
+    yield from (place for place in places if place not in seen)
+
+
+def _read_part(query: str) -> str:
+    """Return a query, or the beginning and the end of a very long one.
+
+    What people want of a text that they paste comes before it or after it.
+    """
+    if len(query) <= _MAX_QUERY_CHARS:
+        return query
+    half = _MAX_QUERY_CHARS // 2
+    return f"{query[: half - 1]}\n{query[-half:]}"
+
+
+def _first_and_last(terms: Sequence[str], most: int) -> Sequence[str]:
+    """Return the terms, or of too many the first and the last."""
+    return terms if len(terms) <= most else [*terms[: most // 2], *terms[-(most // 2) :]]
 
 
 def _quoted_counts(query: str, segmenter: Segmenter | None) -> Mapping[str, int]:

@@ -24,13 +24,15 @@ from tool_search.errors import SearchError
 from tool_search.search.vectors.embedder import Embedder, EmbeddingError
 from tool_search.search.vectors.vectors import Matrix, embed_texts
 
-__all__ = ["CallLimits", "EmbedderCalls", "Role", "run_in_time"]
+__all__ = ["CallLimits", "EmbedderCalls", "Role", "Waiting", "run_in_time"]
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 Role = Literal["query", "document"]
 """The side of a search that a text is on: some models embed the two differently."""
+Waiting = Literal["search", "turn", "nobody"]
+"""The one who waits for vectors: a search; a turn, which can go on without; or nobody."""
 
 # After a failure the embedder rests for so many times as long as the failure took: at most
 # a twentieth of the time is spent on an embedder that hangs. A quick failure costs nothing.
@@ -40,6 +42,8 @@ _FIRST_PAUSE_S = 0.1
 # A server that asks for a longer rest is asked again after this time.
 _MAX_REST_S = 300.0
 _MAX_LEFT_ALONE = 16
+# A turn waits for a new catalog. Beyond this time its tools are searched by words meanwhile.
+_MAX_WAIT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +124,14 @@ class EmbedderCalls:
         """True if the embedder has failed and is not called at this moment."""
         return self._health.is_resting
 
-    def embed(self, texts: Sequence[str], role: Role, *, in_search: bool = False) -> Matrix:
+    def embed(self, texts: Sequence[str], role: Role, *, waiting: Waiting = "nobody") -> Matrix:
         """Return unit vectors of the texts; see `embed_texts`.
 
         Args:
             texts: The texts.
             role: The side of a search that they are on.
-            in_search: True if a search waits: all tries together have `query_s` seconds.
+            waiting: All tries together have `query_s` seconds if a search waits, and 10 if a
+                turn does.
 
         Raises:
             SearchError: The embedder failed, took too long, or rests after a failure.
@@ -138,7 +143,7 @@ class EmbedderCalls:
             )
         began = time.monotonic()
         try:
-            matrix = self._try(texts, role, in_search=in_search)
+            matrix = self._try(texts, role, waiting)
         except SearchError as exc:
             self._health.note_failure(exc, self._rest_after(exc, time.monotonic() - began))
             raise
@@ -152,9 +157,10 @@ class EmbedderCalls:
         rest = min(seconds * _REST_FACTOR, self._limits.rest_s) if seconds > _QUICK_S else 0.0
         return max(rest, asked)
 
-    def _try(self, texts: Sequence[str], role: Role, *, in_search: bool) -> Matrix:
+    def _try(self, texts: Sequence[str], role: Role, waiting: Waiting) -> Matrix:
         """Return the vectors, by further tries if a failure may pass."""
-        end = time.monotonic() + self._limits.query_s if in_search else math.inf
+        seconds = {"search": self._limits.query_s, "turn": _MAX_WAIT_S, "nobody": math.inf}
+        end = time.monotonic() + seconds[waiting]
         number = 0
         while True:
             try:
@@ -224,7 +230,11 @@ def run_in_time(call: Callable[..., Any], *args: Any, seconds: float) -> Any:
 
 
 async def _awaited(result: Awaitable[Any]) -> Any:
-    return await result
+    try:
+        return await result
+    except (SystemExit, KeyboardInterrupt) as exc:
+        # It would end the loop, on which other embedders wait.
+        raise EmbeddingError(f"the embedder ended with {exc!r}") from exc
 
 
 class _LoopAside:

@@ -18,7 +18,7 @@ from tool_search.search.text.documents import FieldName, field_texts
 from tool_search.search.text.query import QUOTATION
 from tool_search.search.text.scripts import by_script, scripts_in
 from tool_search.search.vectors.cache import VectorCache
-from tool_search.search.vectors.calls import CallLimits, EmbedderCalls
+from tool_search.search.vectors.calls import CallLimits, EmbedderCalls, Waiting
 from tool_search.search.vectors.embedder import Embedder, EmbeddingProgress
 from tool_search.search.vectors.vectors import (
     Matrix,
@@ -126,8 +126,13 @@ _MIN_SPAN = 0.02
 # Chosen in `benchmarks/hybrid.md`.
 _NEAREST = 3
 _MARGIN = 0.15
+# A wish is near to the whole of a tool, noise to one language of it by chance. In a catalog
+# that is in two languages throughout, a wish in one of them is less near to the whole.
+_MARGIN_IN_ONE_LANGUAGE = 0.205
 _MAX_QUERY_CHARS = 4_000
 _MAX_RECENT_QUERIES = 256
+# `Sends mail. (发送邮件。)`, `Sends mail. / 发送邮件。`
+_AROUND_TRANSLATION = " /|()（）[]【】"
 _WORD_EDGE = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s_.\-]+")
 
 
@@ -148,15 +153,18 @@ class Scale(NamedTuple):
         """Return the similarities on the scale where `noise` is 0 and `fit` is 1."""
         return (similarities.astype(np.float64) - self.noise) / (self.fit - self.noise)
 
-    def is_nonsense(self, query: Vector, nearest: float) -> bool:
+    def is_nonsense(self, query: Vector, nearest: float, nearest_language: float) -> bool:
         """Return True if a query is no nearer to a tool than to texts without a meaning.
 
         Args:
             query: The vector of the query.
             nearest: The similarity of the nearest tool, on this scale.
+            nearest_language: The same for the nearest of a tool's languages.
         """
         near = np.sort(np.einsum("ij,j->i", self.nonsense, query))[-_NEAREST:]
-        return nearest < float(np.mean(self.of(near))) + _MARGIN
+        noise = float(np.mean(self.of(near)))
+        in_one_language = noise + _MARGIN_IN_ONE_LANGUAGE
+        return nearest < noise + _MARGIN and nearest_language < in_one_language
 
 
 # One for each embedder of the process: there are few, and each takes 0.1 s to measure.
@@ -190,13 +198,18 @@ class ToolVectors:
         self._recent = _RecentVectors()
 
     def of_tools(
-        self, tools: Iterable[Tool], *, progress: EmbeddingProgress | None = None
+        self,
+        tools: Iterable[Tool],
+        *,
+        progress: EmbeddingProgress | None = None,
+        waiting: Waiting = "nobody",
     ) -> dict[str, Vector]:
         """Return the vectors of each tool, by id; see `vector_ids`.
 
         Args:
             tools: Tools of different names.
             progress: Called while vectors are made; not called if all are cached.
+            waiting: See `EmbedderCalls.embed`; the time is that of one batch.
 
         Raises:
             SearchError: The embedder failed.
@@ -211,7 +224,7 @@ class ToolVectors:
         missing = [name for name in texts if name not in vectors]
         for start in range(0, len(missing), _BATCH):
             names = missing[start : start + _BATCH]
-            made = self._embed_tools([texts[name] for name in names])
+            made = self._embed_tools([texts[name] for name in names], waiting)
             vectors.update(zip(names, made, strict=True))
             if self._cache is not None:
                 self._cache.put({keys[name]: to_bytes(vectors[name]) for name in names})
@@ -240,29 +253,31 @@ class ToolVectors:
         found = self._recent.get(wishes)
         missing = [wish for wish in dict.fromkeys(wishes) if wish not in found]
         if missing:
-            made = round_components(self.calls.embed(missing, "query", in_search=True))
+            made = round_components(self.calls.embed(missing, "query", waiting="search"))
             found.update(zip(missing, made, strict=True))
             self._recent.put({wish: found[wish] for wish in missing})
         if not wishes:
             return np.zeros((0, self._embedder.dimensions), np.float32)
         return np.stack([found[wish] for wish in wishes])
 
-    def scale(self) -> Scale:
+    def scale(self, *, waiting: Waiting = "nobody") -> Scale:
         """Return the scale of this embedder, measured with `CALIBRATION_PAIRS`.
+
+        Args:
+            waiting: See `EmbedderCalls.embed`.
 
         Raises:
             SearchError: The embedder failed.
         """
         key = self._embedder.identity, self._embedder.dimensions
         if key not in _scales:
-            tools = self.of_tools(tool for _, tool in CALIBRATION_PAIRS)
-            queries = round_components(
-                self.calls.embed([query for query, _ in CALIBRATION_PAIRS], "query")
-            )
+            tools = self.of_tools((tool for _, tool in CALIBRATION_PAIRS), waiting=waiting)
+            asked = [query for query, _ in CALIBRATION_PAIRS]
+            queries = round_components(self.calls.embed(asked, "query", waiting=waiting))
             found = queries @ np.stack([tools[tool.name] for _, tool in CALIBRATION_PAIRS]).T
             fitting = np.eye(len(CALIBRATION_PAIRS), dtype=bool)
             noise, fit = float(np.mean(found[~fitting])), float(np.mean(found[fitting]))
-            nonsense = round_components(self.calls.embed(NOISE_QUERIES, "query"))
+            nonsense = round_components(self.calls.embed(NOISE_QUERIES, "query", waiting=waiting))
             _scales[key] = Scale(noise, max(fit, noise + _MIN_SPAN), nonsense)
         return _scales[key]
 
@@ -277,10 +292,11 @@ class ToolVectors:
         }
         return {name: vector for name, vector in found.items() if vector is not None}
 
-    def _embed_tools(self, tools: Sequence[Sequence[str]]) -> Matrix:
+    def _embed_tools(self, tools: Sequence[Sequence[str]], waiting: Waiting) -> Matrix:
         """Return the vectors of tools that have these texts."""
         different = list(dict.fromkeys(text for texts in tools for text in texts))
-        rows = dict(zip(different, self.calls.embed(different, "document"), strict=True))
+        made = self.calls.embed(different, "document", waiting=waiting)
+        rows = dict(zip(different, made, strict=True))
         sums = [np.sum([rows[text] for text in texts], axis=0, dtype=np.float32) for texts in tools]
         return round_components(normalize_rows(np.stack(sums)))
 
@@ -337,7 +353,8 @@ def name_of(vector_id: str) -> str:
 
 def _descriptions(fields: Mapping[FieldName, list[str]]) -> list[str]:
     """Return the description in each script, and at least one text."""
-    return by_script(" ".join(fields.get("description", ())))
+    found = by_script(" ".join(fields.get("description", ())))
+    return [own.strip(_AROUND_TRANSLATION) for own in found] if len(found) > 1 else found
 
 
 def _texts(tool: Tool) -> list[tuple[str, ...]]:

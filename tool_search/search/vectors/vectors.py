@@ -7,6 +7,7 @@ these: a similarity is exact, the same in any order of adding, on any machine.
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -61,7 +62,8 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
 def _call_embedder(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     try:
         matrix: Matrix = np.asarray(embedder.embed(texts), dtype=np.float32)
-    except Exception as exc:
+    except (Exception, CancelledError, SystemExit) as exc:
+        # Neither of the last two may end a turn: the embedder's own task was cancelled.
         raise SearchError(
             f"the embedder {embedder.identity!r} failed: {type(exc).__name__}: {exc}"
         ) from exc
