@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -176,6 +177,16 @@ for round in range(4):
     index = build_index(tools(text=f" of round {round}"), settings)
     print([match.name for match in index.search("gadget 007", limit=5).matches])
 """
+
+
+def test_part_of_a_killed_process_is_removed(tmp_path: Path) -> None:
+    left, current = tmp_path / "left.part", tmp_path / "current.part"
+    for path in (left, current):
+        path.write_bytes(b"half")
+    os.utime(left, (0.0, 0.0))
+    started(tmp_path, tools())
+    assert not left.exists()
+    assert current.exists()
 
 
 def test_processes_that_write_at_once_leave_whole_files(tmp_path: Path) -> None:

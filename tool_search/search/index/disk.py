@@ -13,6 +13,7 @@ import math
 import os
 import stat
 import sys
+import time
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -35,6 +36,8 @@ _CHECK_BYTES = 32
 _MAX_FILES = 8
 _MAX_BYTES = 2**31
 _SUFFIX = ".index"
+_PART = ".part"
+_MAX_WRITING_S = 3_600.0
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -98,7 +101,7 @@ class IndexFiles:
             content = _packed(postings)
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             # `mkstemp` makes a file that its owner alone can read and write.
-            number, name = mkstemp(dir=self._folder, suffix=".part")
+            number, name = mkstemp(dir=self._folder, suffix=_PART)
             try:
                 with os.fdopen(number, "wb") as file:
                     file.write(content)
@@ -121,6 +124,11 @@ class IndexFiles:
                 times[path] = path.stat().st_mtime
         for path in sorted(times, key=lambda path: -times[path])[_MAX_FILES:]:
             path.unlink(missing_ok=True)
+        # A process that was killed while it wrote leaves its part.
+        for path in self._folder.glob(f"*{_PART}"):
+            with suppress(FileNotFoundError):
+                if path.stat().st_mtime < time.time() - _MAX_WRITING_S:
+                    path.unlink()
 
 
 def catalog_key(tools: Iterable[Tool], recipe: str, segmenter: Segmenter | None = None) -> str:
