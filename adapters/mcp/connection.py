@@ -51,6 +51,9 @@ _MIN_PAUSE_S, _MAX_PAUSE_S = 0.2, 30.0
 _STEADY_S = 30.0
 # A call waits for a try that begins within this time, and fails at once otherwise.
 _PATIENCE_S = 5.0
+# A server that reports no changes is asked for its tools after a call, if they were read this
+# long ago, or for a long list this many times as long as reading it took.
+_UNREPORTED_S, _UNREPORTED_TIMES = 2.0, 50.0
 # Between two lists for notifications of a change, of which a server may send any number.
 _LIST_PAUSE_S = 1.0
 _PASSED_LISTS: tuple[ListKind, ...] = ("prompts", "resources")
@@ -104,7 +107,8 @@ class ServerConnection:
         self._settled = asyncio.Event()
         self._wake = asyncio.Event()
         self._lost = asyncio.Event()
-        self._must_list = False
+        self._must_list = self._may_list = False
+        self._list_from = 0.0
         self._attempts = 0
         self._next_try = 0.0
         self._tried = asyncio.Condition()
@@ -241,6 +245,8 @@ class ServerConnection:
                 await asyncio.wait((request,), timeout=_LAST_WORDS_S)
             if not request.done():
                 raise self._lost_error("")
+            if method == "tools/call":
+                self._list_unreported(session)
             return request.result()
         except RefusedError as exc:
             if exc.code == CONNECTION_CLOSED:
@@ -297,7 +303,7 @@ class ServerConnection:
 
     async def _connect(self) -> None:
         """Connect, list, and return when the connection is gone."""
-        self._must_list = False
+        self._must_list = self._may_list = False
         self._lost.clear()
         self._wake.clear()
         self._failures, self._process = HttpFailures(), None
@@ -359,10 +365,15 @@ class ServerConnection:
         while not self._lost.is_set():
             await self._wake.wait()
             self._wake.clear()
+            if self._may_list and not self._must_list and not self._lost.is_set():
+                self._may_list = False
+                # Nobody asked for it: a server that is busy, or refuses, keeps its tools.
+                with suppress(TimeoutError, RefusedError, NotSentError, ValueError):
+                    await self._list_unless_lost(session)
+                    await self._tell()
             if self._must_list and not self._lost.is_set():
                 self._must_list = False
-                async with asyncio.timeout(self._settings.timeout):
-                    await self._list(session)
+                await self._list_unless_lost(session)
                 await self._tell()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_LIST_PAUSE_S):
@@ -378,11 +389,35 @@ class ServerConnection:
             await asyncio.sleep(pause)
             pause = min(2 * pause, _MAX_PAUSE_S)
 
+    async def _list_unless_lost(self, session: Session) -> None:
+        """Read the tools; return without them if the connection is lost meanwhile."""
+        reading = asyncio.ensure_future(self._list(session))
+        lost = asyncio.ensure_future(self._lost.wait())
+        try:
+            async with asyncio.timeout(self._settings.timeout):
+                await asyncio.wait((reading, lost), return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                reading.result()
+        finally:
+            for task in (reading, lost):
+                task.cancel()
+            await asyncio.wait((reading, lost))
+
     async def _list(self, session: Session) -> None:
+        began = time.monotonic()
         definitions = await session.list_tools()
         # Off the event loop, which 10,000 definitions or one of 10 MB would hold.
         listed = await asyncio.to_thread(read_definitions, definitions, server=self.name)
         self._take(listed)
+        ended = time.monotonic()
+        self._list_from = ended + max(_UNREPORTED_S, _UNREPORTED_TIMES * (ended - began))
+
+    def _list_unreported(self, session: Session) -> None:
+        """Read the tools again, soon, if the server does not say when they change."""
+        if not session.reports("tools") and time.monotonic() >= self._list_from:
+            self._list_from = time.monotonic() + _UNREPORTED_S
+            self._may_list = True
+            self._wake.set()
 
     def _take(self, listed: ListedTools) -> None:
         self.tools = listed.tools

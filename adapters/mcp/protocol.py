@@ -38,7 +38,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 import tool_search
 from tool_search.adapters.mcp.half_characters import HalfCharacters
 from tool_search.adapters.mcp.large_messages import read_large_json
-from tool_search.sources.base import CLIENT_CAPABILITIES, LIST_KINDS, ListKind
+from tool_search.sources.base import (
+    CLIENT_CAPABILITIES,
+    LIST_KINDS,
+    METHOD_NOT_FOUND,
+    ListKind,
+)
 
 __all__ = [
     "CONNECTION_CLOSED",
@@ -66,7 +71,6 @@ HAS_SESSIONLESS = hasattr(mcp, "Client")
 CONNECTION_CLOSED = -32_000
 LARGE_BYTES = 200_000
 """Bytes of a message that is read apart from the event loop."""
-METHOD_NOT_FOUND = -32_601
 _INTERNAL_ERROR = -32_603
 _LIST_CHANGED: dict[str, ListKind] = {
     f"notifications/{kind}/list_changed": kind for kind in LIST_KINDS

@@ -342,6 +342,33 @@ async def test_tool_that_ignores_the_end_of_its_time_is_given_up_and_noticed(
     assert "'stubborn' ended after it was given up" in caplog.text
 
 
+async def test_a_turn_that_is_cancelled_again_and_again_leaves_tools_their_clean_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Scopes of anyio do so, and an operator must not read that a tool ignored the first one."""
+    begun = asyncio.Event()
+
+    async def tidy() -> str:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(20):
+                await asyncio.sleep(0)
+        return "never"
+
+    run = runner(tool(tidy, "tidy"), options=CallOptions(limits=CallLimits(grace_s=0.02)))
+    task = asyncio.ensure_future(_drain(run.batch(calls("tidy"), CONTEXT).events()))
+    await begun.wait()
+    while not task.done():
+        task.cancel()
+        await asyncio.sleep(0)
+    await nothing_left()
+    await asyncio.sleep(0.05)
+    assert task.cancelled()
+    assert caplog.text == ""
+
+
 async def test_tool_that_ignores_the_turns_end_does_not_hold_it_up() -> None:
     stubborn = Stubborn()
     options = CallOptions(limits=CallLimits(grace_s=0.02))

@@ -62,3 +62,27 @@ async def test_a_signal_ends_the_gateway_and_its_servers(tmp_path: Path) -> None
         process.terminate()
         await asyncio.wait_for(process.wait(), 30)
         await until(lambda: not Path(f"/proc/{child}").exists())
+
+
+async def test_a_server_that_does_not_answer_is_named_to_the_client_and_the_operator(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    gateway = Gateway({"mcpServers": {"quiet": plain("silent", timeout=0.5)}})
+    async with serving(gateway) as address, Client(address, mode="legacy") as client:
+        answer = await client.call_tool("quiet___silent", {})
+        assert answer.is_error
+        assert answer.content[0].text == "server 'quiet' did not answer the call in time"
+    assert "mcp_call_failed: tool 'silent': server 'quiet' did not answer" in caplog.text
+
+
+async def test_a_server_without_templates_is_not_complained_about(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    entry = plain("x", resources=["note://one"], no_templates=True)
+    async with (
+        serving(Gateway({"mcpServers": {"a": entry}})) as address,
+        Client(address, mode="legacy") as client,
+    ):
+        assert (await client.list_resource_templates()).resource_templates == []
+        assert len((await client.list_resources()).resources) == 1
+    assert "mcp_list" not in caplog.text

@@ -151,6 +151,28 @@ async def test_a_flood_of_changes_is_listed_a_few_times() -> None:
         assert int((await call(source, "lists")).content) <= 4
 
 
+async def test_a_server_that_reports_no_changes_is_asked_again_after_a_call() -> None:
+    entry = plain("more_tools", "lists", unreported=True)
+    async with MCPSource({"a": entry}, start_s=60) as source:
+        await call(source, "more_tools", names=["later"], times=0)
+        for _ in range(100):
+            await call(source, "lists")
+        assert int((await call(source, "lists")).content) == 1
+        while "later" not in names(source):
+            await asyncio.sleep(0.3)
+            await call(source, "lists")
+        assert int((await call(source, "lists")).content) == 2
+
+
+async def test_a_server_that_does_not_list_again_unasked_keeps_its_tools() -> None:
+    entry = plain("find", unreported=True, lists_before_silence=1, timeout=3)
+    async with MCPSource({"a": entry}, start_s=60) as source:
+        await asyncio.sleep(2.1)
+        assert not (await call(source, "find")).is_error
+        await asyncio.sleep(3.2)
+        assert (names(source), source.status[0].state) == (["find"], "connected")
+
+
 async def test_wrong_definitions_leave_out_themselves(caplog: pytest.LogCaptureFixture) -> None:
     wrong = [
         {"name": "fine", "inputSchema": {"type": "object"}},

@@ -436,9 +436,15 @@ class OrphanedTasks:
             task.cancel()
         try:
             await asyncio.wait(tasks, timeout=self._grace_s)
-        finally:
-            for task, name in tasks.items():
-                self.watch(task, name)
+        except asyncio.CancelledError:
+            # anyio cancels again and again until its scope is left; the tasks keep their time.
+            asyncio.get_running_loop().call_later(self._grace_s, self._watch_all, dict(tasks))
+            raise
+        self._watch_all(tasks)
+
+    def _watch_all(self, tasks: Mapping[asyncio.Task[Any], str]) -> None:
+        for task, name in tasks.items():
+            self.watch(task, name)
 
     def watch(self, task: asyncio.Task[Any], name: str) -> None:
         """Watch a cancelled task that has not ended."""

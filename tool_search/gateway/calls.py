@@ -31,6 +31,7 @@ from tool_search.gateway.offer import Offer
 from tool_search.i18n import Language, text
 from tool_search.messages import ImagePart, ToolCall
 from tool_search.sources.results import is_long_answer
+from tool_search.values.clean_text import clean_line
 from tool_search.values.json import compact_json
 from tool_search.values.redaction import redacted_text
 
@@ -312,8 +313,13 @@ class _PassingExecutor:
             answer = await source.request(
                 server, "tools/call", params, on_progress=open_call.on_progress
             )
-        except (SourceError, TimeoutError) as exc:
+        except SourceError as exc:
             open_call.error = exc
+        except TimeoutError:
+            open_call.error = TimeoutError(f"server {server!r} did not answer the call in time")
+        if open_call.error is not None:
+            problem = clean_line(redacted_text(str(open_call.error)), _MAX_LOG_CHARS)
+            _log.warning("mcp_call_failed: tool %r: %s", params["name"], problem)
             return failure_result("failed", "call.no_result", context.language, name="")
         open_call.answer = answer
         # The answer itself is passed on: this says only how the call ended.
@@ -322,8 +328,7 @@ class _PassingExecutor:
 
 def _answer(call: _OpenCall, finished: ToolFinished, language: Language) -> CallAnswer:
     if call.error is not None:
-        problem = str(call.error) or f"{type(call.error).__name__}: no answer in time"
-        problem = redacted_text(problem)[:_MAX_LOG_CHARS]
+        problem = redacted_text(str(call.error))[:_MAX_LOG_CHARS]
         return CallAnswer(content=error_content(problem), error=call.error)
     if call.answer is not None:
         return CallAnswer(content=_within_limits(call.answer, language))

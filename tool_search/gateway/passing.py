@@ -16,6 +16,7 @@ from tool_search.gateway.calls import RefusedRequestError
 from tool_search.gateway.names import gateway_name, split_name
 from tool_search.gateway.owners import ResourceOwners
 from tool_search.sources.base import (
+    METHOD_NOT_FOUND,
     ListChange,
     ListKind,
     OnListChange,
@@ -272,6 +273,9 @@ class PassedRequests:
                     break
                 params = {"cursor": cursor}
         except (SourceError, TimeoutError) as exc:
+            if getattr(exc, "code", None) == METHOD_NOT_FOUND:
+                # A server with resources need not have templates.
+                return found
             if capability == "resources":
                 self._owners.doubt()
             _log.warning("mcp_list: %s of server %r is passed over: %s", method, server, exc)

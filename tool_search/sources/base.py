@@ -12,6 +12,7 @@ from tool_search.execution import ToolExecutor
 __all__ = [
     "CLIENT_CAPABILITIES",
     "LIST_KINDS",
+    "METHOD_NOT_FOUND",
     "MISSING_CAPABILITY",
     "ListChange",
     "ListKind",
@@ -26,6 +27,9 @@ __all__ = [
 
 MISSING_CAPABILITY = -32_021
 """The code of a server that needs an ability of the client, such as asking a person."""
+
+METHOD_NOT_FOUND = -32_601
+"""The code of a server that does not know a method."""
 
 ServerState = Literal["disabled", "connecting", "connected", "failed", "closed"]
 """The state of a server. `connecting`: also while a lost connection is made again, and its

@@ -30,6 +30,8 @@ class Server:
 
     def list_tools(self, cursor: str | None) -> dict[str, Any]:
         self.lists += 1
+        if self.lists > self.plan.get("lists_before_silence", 1_000_000):
+            time.sleep(600)
         if count := self.plan.get("many"):
             first = int(cursor or 0)
             size = self.plan.get("page", count)
@@ -98,6 +100,8 @@ class Server:
             self.resource_lists += 1
             listed = [{"uri": uri, "name": uri} for uri in self.resources]
             self.send({"id": number, "result": {"resources": listed}})
+        elif method == "resources/templates/list" and self.plan.get("no_templates"):
+            self.send({"id": number, "error": {"code": -32601, "message": "no such method"}})
         elif method == "resources/templates/list":
             self.send({"id": number, "result": {"resourceTemplates": []}})
         elif params["uri"] in self.resources and method != "resources/read":
@@ -119,7 +123,8 @@ class Server:
         if number is None or method is None:
             return
         if method == "initialize":
-            capabilities: dict[str, Any] = {"tools": {"listChanged": True}}
+            reports_tools = not self.plan.get("unreported")
+            capabilities: dict[str, Any] = {"tools": {"listChanged": reports_tools}}
             if self.resources:
                 reports = bool(self.plan.get("reports"))
                 capabilities["resources"] = {"subscribe": True, "listChanged": reports}
