@@ -19,6 +19,7 @@ class Received:
     path: str
     headers: Mapping[str, str]
     body: bytes
+    header_lines: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass
@@ -31,6 +32,7 @@ class RawProvider:
         body: The body of each reply.
         bodies: The bodies of the next replies, before `body`.
         statuses: The statuses of the next replies, before `status`.
+        header_lines: Further headers of each reply; their names may be repeated.
         requests: The requests, in order.
         address: Its address.
     """
@@ -40,6 +42,7 @@ class RawProvider:
     body: bytes = b"{}"
     bodies: list[bytes] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
+    header_lines: tuple[tuple[str, str], ...] = ()
     requests: list[Received] = field(default_factory=list)
     address: str = ""
 
@@ -59,16 +62,18 @@ def raw_provider(certificate: Path | None = None) -> Iterator[RawProvider]:
             length = int(self.headers.get("content-length") or 0)
             headers = {name.lower(): value for name, value in self.headers.items()}
             body = self.rfile.read(length)
-            provider.requests.append(Received(self.command, self.path, headers, body))
+            lines = tuple((name.lower(), value) for name, value in self.headers.items())
+            provider.requests.append(Received(self.command, self.path, headers, body, lines))
             reply = provider.bodies.pop(0) if provider.bodies else provider.body
             self.send_response(provider.statuses.pop(0) if provider.statuses else provider.status)
-            for name, value in provider.headers.items():
+            for name, value in (*provider.headers.items(), *provider.header_lines):
                 self.send_header(name, value)
             self.send_header("content-length", str(len(reply)))
             self.end_headers()
-            self.wfile.write(reply)
+            self.wfile.write(b"" if self.command == "HEAD" else reply)
 
-        do_GET = do_POST = do_DELETE = answer  # noqa: N815  # names of http.server
+        do_GET = do_POST = do_DELETE = do_PUT = answer  # noqa: N815  # names of http.server
+        do_HEAD = do_OPTIONS = answer  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             """Print nothing."""

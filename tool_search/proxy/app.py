@@ -9,12 +9,14 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import Message, Scope
 from starlette.websockets import WebSocket
 
 from tool_search.config.providers import Dialect
@@ -24,7 +26,7 @@ from tool_search.inspector.app import InspectorApp, inspector_routes
 from tool_search.proxy.inspection import Inspection
 from tool_search.proxy.report import CLIENT_LEFT, Report
 from tool_search.proxy.service import ProxyReply, ProxyService
-from tool_search.proxy.settings import ProxyConfig, checked_config
+from tool_search.proxy.settings import ProxyConfig, UpstreamSettings, checked_config
 from tool_search.values.asgi import until_disconnect
 
 __all__ = ["TOKEN_HEADER", "ToolSearchProxy"]
@@ -103,13 +105,14 @@ class ToolSearchProxy:
             await asyncio.to_thread(self.inspection.close)
 
     async def _answer(self, request: Request) -> Response:
-        path = request.url.path
+        path, raw_path = _paths(request.scope)
         if not self._may_enter(request.headers):
             return JSONResponse({"error": {"message": f"a token is needed: {TOKEN_HEADER}"}}, 401)
-        headers = {k: v for k, v in request.headers.items() if k != TOKEN_HEADER}
+        headers = httpx2.Headers(request.headers.raw)
+        headers.pop(TOKEN_HEADER, None)
         dialect = self.service.dialect_of(path) if request.method == "POST" else None
         if dialect is None:
-            return await self._forward(request, headers)
+            return await self._forward(request, raw_path, headers)
         raw = await _body(request, self.config.listen.max_body_bytes)
         if raw is None:
             message = f"the request is longer than {self.config.listen.max_body_bytes} bytes"
@@ -119,31 +122,38 @@ class ToolSearchProxy:
         )
         return _response(reply) if reply is not None else Response(status_code=CLIENT_LEFT)
 
-    async def _forward(self, request: Request, headers: Mapping[str, str]) -> Response:
+    async def _forward(self, request: Request, path: str, headers: httpx2.Headers) -> Response:
         """Pass any other request on, both ways in bytes."""
         speaks: Dialect | None = "anthropic" if "anthropic-version" in headers else None
         upstreams = self.service.upstreams
         upstream = upstreams.choose(speaks, "") or upstreams.choose(None, "")
         if upstream is None:
             return JSONResponse({"error": {"message": "there is no upstream"}}, 502)
-        has_body = "content-length" in headers or "transfer-encoding" in headers
-        method, path, query = request.method, request.url.path, request.url.query
+        upload = _Upload(request)
+        work = self._forwarded(upstream, request, path, headers=headers, content=upload.content)
         try:
-            reply = await self.service.stored(
-                upstream, method, path, headers=headers, query=query
-            ) or await self.service.forward(
-                upstream,
-                method,
-                path,
-                headers=headers,
-                content=request.stream() if has_body else None,
-                query=query,
-            )
+            reply = await until_disconnect(upload.receive, work)
         except httpx2.HTTPError as exc:
             _log.warning("upstream %s: %s", upstream.id, type(exc).__name__)
             message = f"the provider failed ({type(exc).__name__})"
             return JSONResponse({"error": {"message": message}}, 502)
-        return _response(reply)
+        return _response(reply) if reply is not None else Response(status_code=CLIENT_LEFT)
+
+    async def _forwarded(
+        self,
+        upstream: UpstreamSettings,
+        request: Request,
+        path: str,
+        *,
+        headers: httpx2.Headers,
+        content: AsyncIterator[bytes] | None,
+    ) -> ProxyReply:
+        method, query = request.method, request.url.query
+        return await self.service.stored(
+            upstream, method, path, headers=headers, query=query
+        ) or await self.service.forward(
+            upstream, method, path, headers=headers, content=content, query=query
+        )
 
     def _may_enter(self, headers: Mapping[str, str]) -> bool:
         if not self._tokens:
@@ -155,6 +165,35 @@ class ToolSearchProxy:
         return any(
             hmac.compare_digest(each.encode(), token) for each in given for token in self._tokens
         )
+
+
+class _Upload:
+    """The body of a request, as it is read, and the client's leaving after it.
+
+    Args:
+        request: The request.
+
+    Attributes:
+        content: The pieces of the body; None: there is none.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._is_read = asyncio.Event()
+        has_body = "content-length" in request.headers or "transfer-encoding" in request.headers
+        self.content = self._pieces() if has_body else None
+        if not has_body:
+            self._is_read.set()
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        async for piece in self._request.stream():
+            yield piece
+        self._is_read.set()
+
+    async def receive(self) -> Message:
+        """Return the server's next message after the body."""
+        await self._is_read.wait()
+        return await self._request.receive()
 
 
 def _tokens(config: ProxyConfig) -> tuple[bytes, ...]:
@@ -181,10 +220,23 @@ async def _body(request: Request, most: int) -> bytes | None:
     return b"".join(pieces)
 
 
+def _paths(scope: Scope) -> tuple[str, str]:
+    """Return the path under the place of the application, decoded and percent-encoded."""
+    path, root = str(scope["path"]), str(scope.get("root_path") or "")
+    raw = (scope.get("raw_path") or quote(path).encode()).decode("latin-1")
+    if root and path.startswith(root):
+        return path.removeprefix(root) or "/", raw.removeprefix(quote(root)) or "/"
+    return path, raw
+
+
 def _response(reply: ProxyReply) -> Response:
+    response: Response
     if isinstance(reply.content, bytes):
-        return Response(reply.content, reply.status, reply.headers)
-    return StreamingResponse(reply.content, reply.status, reply.headers)
+        response = Response(reply.content, reply.status)
+    else:
+        response = StreamingResponse(reply.content, reply.status)
+    response.raw_headers += [(name.lower(), value) for name, value in reply.headers.raw]
+    return response
 
 
 async def _refuse_socket(socket: WebSocket) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import zlib
 from dataclasses import dataclass, field
+
+import httpx2
 
 from tool_search.config.strategies import AUTO
 from tool_search.providers.profiles import ProviderProfile, profile_for
@@ -20,6 +22,7 @@ __all__ = [
     "object_in",
     "profile_of_request",
     "read_object",
+    "uncompressed",
 ]
 
 # Strategies that a proxy can give a client; any other is the generic one.
@@ -28,6 +31,8 @@ _STRATEGIES = ("generic", "bridge", "claude", "openai_responses", "tools_in_mess
 _SEARCH_BETAS = ("advanced-tool-use-", "tool-search-tool-")
 # Smaller bodies are read and written on the event loop: a thread would take longer.
 _SMALL_BYTES = 20_000
+# The header of zlib is told from that of gzip by the bytes.
+_ANY_HEADER = zlib.MAX_WBITS + 32
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,38 +42,42 @@ class ClientRequest:
     Attributes:
         dialect: The format.
         path: The path.
-        raw: The body in bytes.
-        headers: The headers, their names in lower case.
+        raw: The body in bytes, not compressed.
+        headers: The headers.
         query: The query, without the question mark.
         upstream: The provider.
         rule: The rule for the client.
         owner: The digest of the client's credential.
         report: The report of the request.
         body: The body.
+        compressed: The body as it came, with its headers, if it was compressed.
         found_by_client: The tools that a client which defers by itself has found.
     """
 
     dialect: WireDialect
     path: str
     raw: bytes
-    headers: Mapping[str, str]
+    headers: httpx2.Headers
     query: str
     upstream: UpstreamSettings
     rule: ClientRule
     owner: str
     report: Report
     body: JSON = field(default_factory=dict)
+    compressed: tuple[bytes, httpx2.Headers] | None = None
     found_by_client: Emulated = field(default_factory=lambda: Emulated({}))
 
     def emulate(self, emulated: Emulated) -> None:
         """Send the request on in a form for a provider that does not know deferred tools."""
         self.found_by_client = emulated
         self.body = emulated.body
-        self.raw = json_bytes(emulated.body)
+        self.raw, self.compressed = json_bytes(emulated.body), None
         betas = self.headers.get("anthropic-beta", "").split(",")
         kept = [beta.strip() for beta in betas if not beta.strip().startswith(_SEARCH_BETAS)]
-        headers = {k: v for k, v in self.headers.items() if k != "anthropic-beta"}
-        self.headers = {**headers, "anthropic-beta": ",".join(kept)} if any(kept) else headers
+        self.headers = self.headers.copy()
+        self.headers.pop("anthropic-beta", None)
+        if any(kept):
+            self.headers["anthropic-beta"] = ",".join(kept)
 
 
 def has_tools(body: JSON) -> bool:
@@ -106,6 +115,29 @@ def object_in(raw: bytes) -> JSON | None:
     except (UnicodeDecodeError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+async def uncompressed(raw: bytes, encoding: str, max_bytes: int) -> bytes | None:
+    """Return a body that was compressed; None if it is not, or cannot be read.
+
+    Args:
+        raw: The body.
+        encoding: Its `content-encoding`.
+        max_bytes: The largest body that is read.
+    """
+    if encoding.strip().casefold() not in ("gzip", "x-gzip", "deflate"):
+        return None
+    return await asyncio.to_thread(_inflated, raw, max_bytes)
+
+
+def _inflated(raw: bytes, max_bytes: int) -> bytes | None:
+    inflater = zlib.decompressobj(_ANY_HEADER)
+    try:
+        plain = inflater.decompress(raw, max_bytes)
+    except zlib.error:
+        return None
+    # One that goes on after the largest size, or breaks off, is the provider's to refuse.
+    return plain if inflater.eof else None
 
 
 def json_bytes(value: JSON) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ from tool_search.proxy.dialects.openai_responses import OpenAIResponses
 from tool_search.proxy.history import exchange_of_reply
 from tool_search.proxy.preparation import Preparation
 from tool_search.proxy.report import CLIENT_LEFT, Report
-from tool_search.proxy.requests import ClientRequest, json_bytes, read_object
+from tool_search.proxy.requests import ClientRequest, json_bytes, read_object, uncompressed
 from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
 from tool_search.proxy.state import SQLiteExchanges, open_evidence, open_state
 from tool_search.proxy.stored import stored_reply, warn_of_lost_result
@@ -39,6 +39,8 @@ DIALECTS: tuple[WireDialect, ...] = (AnthropicMessages(), OpenAIChat(), OpenAIRe
 """The formats that clients may speak."""
 
 _COUNT_TOKENS = "/v1/messages/count_tokens"
+_PLAIN = {"accept-encoding": "identity"}
+_JSON_HEADERS = httpx2.Headers({"content-type": "application/json"})
 _log = logging.getLogger(__name__)
 
 
@@ -48,12 +50,12 @@ class ProxyReply:
 
     Attributes:
         status: The status.
-        headers: The headers.
+        headers: The headers, repeated ones too.
         content: The whole body, or its pieces.
     """
 
     status: int
-    headers: dict[str, str]
+    headers: httpx2.Headers
     content: bytes | AsyncIterator[bytes]
 
 
@@ -105,19 +107,25 @@ class ProxyService:
         return next((each for each in DIALECTS if each.path == whole), None)
 
     async def answer(
-        self, path: str, raw: bytes, headers: Mapping[str, str], query: str = ""
+        self, path: str, raw: bytes, headers: httpx2.Headers, query: str = ""
     ) -> ProxyReply:
         """Answer a client's request in one of the formats.
 
         Args:
             path: The path.
             raw: The body.
-            headers: The headers, their names in lower case.
+            headers: The headers.
             query: The query, without the question mark.
         """
         dialect = self.dialect_of(path)
         if dialect is None:
             raise ToolSearchError(f"{path!r} is not the path of a format; pass it on")
+        compressed = None
+        encoding = headers.get("content-encoding", "")
+        plain = await uncompressed(raw, encoding, self.config.listen.max_body_bytes)
+        if plain is not None:
+            compressed, raw, headers = (raw, headers), plain, headers.copy()
+            del headers["content-encoding"]
         body = await read_object(raw)
         model = str(body.get("model") or "") if body else ""
         upstream = self.upstreams.choose(dialect.name, model)
@@ -135,6 +143,7 @@ class ProxyService:
             owner=self._owner(headers),
             report=Report(dialect=dialect.name, model=model, upstream=upstream.id, raw=raw),
             body=body or {},
+            compressed=compressed,
         )
         asked.report.client = asked.rule.name
         asked.report.path = path
@@ -169,14 +178,16 @@ class ProxyService:
             return await self._streamed(asked, turn)
         return await self._whole(asked, turn)
 
-    def _owner(self, headers: Mapping[str, str]) -> str:
+    def _owner(self, headers: httpx2.Headers) -> str:
         credential = headers.get("authorization") or headers.get("x-api-key") or ""
         return owner_digest(credential, self._secret)
 
     async def _passed(self, asked: ClientRequest, content: bytes | None = None) -> ProxyReply:
         """Send a request on, and its reply back, in bytes."""
-        content = asked.raw if content is None else content
-        asked.report.sent.append(content)
+        headers = asked.headers
+        asked.report.sent.append(asked.raw if content is None else content)
+        if content is None:
+            content, headers = asked.compressed or (asked.raw, headers)
         began = time.monotonic()
 
         def ended(status: int) -> None:
@@ -187,7 +198,7 @@ class ProxyService:
             asked.upstream,
             "POST",
             asked.path,
-            headers=asked.headers,
+            headers=headers,
             content=content,
             query=asked.query,
             ended=ended,
@@ -199,7 +210,7 @@ class ProxyService:
         method: str,
         path: str,
         *,
-        headers: Mapping[str, str],
+        headers: httpx2.Headers,
         query: str,
     ) -> ProxyReply | None:
         """Answer a request about a reply that the provider keeps under another id.
@@ -218,14 +229,13 @@ class ProxyService:
         refused: ProxyReply | None = None
         replies: list[JSON] = []
         for each in about.paths(method, exchange):
-            asked = {**headers, "accept-encoding": "identity"}
             async with self.upstreams.send(
-                upstream, method, each, headers=asked, query=query
+                upstream, method, each, headers=headers | _PLAIN, query=query
             ) as response:
                 raw = await response.aread()
             reply = await read_object(raw) if response.status_code < 400 else None
             if reply is None:
-                kept = kept_headers(response.headers.items())
+                kept = _plain_headers(response)
                 refused = ProxyReply(response.status_code, kept, raw)
                 if method == "DELETE" and response.status_code == 404:
                     continue  # by an earlier try, which did not come to the next ones
@@ -234,7 +244,7 @@ class ProxyService:
         if not replies:
             return refused
         body = json_bytes(about.visible(replies, exchange))
-        return ProxyReply(200, {"content-type": "application/json"}, body)
+        return ProxyReply(200, _JSON_HEADERS, body)
 
     async def forward(
         self,
@@ -242,7 +252,7 @@ class ProxyService:
         method: str,
         path: str,
         *,
-        headers: Mapping[str, str],
+        headers: httpx2.Headers,
         content: bytes | AsyncIterator[bytes] | None,
         query: str,
         ended: Callable[[int], None] = lambda _status: None,
@@ -272,7 +282,11 @@ class ProxyService:
                 finally:
                     ended(status)
 
-        return ProxyReply(response.status_code, kept_headers(response.headers.items()), pieces())
+        kept = kept_headers(response.headers)
+        # The bytes are the provider's own; a reply to HEAD has a length and none of them.
+        if "content-length" in response.headers:
+            kept["content-length"] = response.headers["content-length"]
+        return ProxyReply(response.status_code, kept, pieces())
 
     async def _whole(self, asked: ClientRequest, turn: Turn) -> ProxyReply:
         """Answer a request with one whole reply."""
@@ -294,17 +308,20 @@ class ProxyService:
 
     def _send(self, asked: ClientRequest, content: bytes) -> Any:
         asked.report.sent.append(content)
-        headers = {**asked.headers, "accept-encoding": "identity"}
         return self.upstreams.send(
-            asked.upstream, "POST", asked.path, headers=headers, content=content, query=asked.query
+            asked.upstream,
+            "POST",
+            asked.path,
+            headers=asked.headers | _PLAIN,
+            content=content,
+            query=asked.query,
         )
 
     def _as_it_came(
         self, asked: ClientRequest, response: httpx2.Response, raw: bytes
     ) -> ProxyReply:
         """Return the provider's own error, with its status and `retry-after`."""
-        headers = kept_headers(response.headers.items())
-        headers.pop("content-encoding", None)
+        headers = _plain_headers(response)
         warn_of_lost_result(asked.upstream.id, asked.body, raw)
         asked.report.reply = raw
         self._end(asked, response.status_code)
@@ -332,8 +349,7 @@ class ProxyService:
         stack = AsyncExitStack()
         async with asked.report.waits():
             response = await stack.enter_async_context(self._send(asked, asked.raw))
-        headers = kept_headers(response.headers.items())
-        headers.pop("content-encoding", None)
+        headers = _plain_headers(response)
         if response.status_code < 400 and "event-stream" in headers.get("content-type", ""):
             stream = asked.dialect.stream(lambda _name, _namespace: False, original)
             visible = _searched(asked, search, stream, stack, response)
@@ -423,10 +439,8 @@ class ProxyService:
                 )
         return stack, response
 
-    def _reply_headers(self, asked: ClientRequest, response: httpx2.Response) -> dict[str, str]:
-        headers = kept_headers(response.headers.items())
-        headers.pop("content-encoding", None)
-        return {**headers, "x-tool-search": asked.report.header()}
+    def _reply_headers(self, asked: ClientRequest, response: httpx2.Response) -> httpx2.Headers:
+        return _plain_headers(response) | {"x-tool-search": asked.report.header()}
 
     def _unreachable(self, asked: ClientRequest, exc: httpx2.HTTPError) -> ProxyReply:
         status = 504 if isinstance(exc, httpx2.TimeoutException) else 502
@@ -481,10 +495,17 @@ async def _whole_reply(response: httpx2.Response, stream: ReplyStream) -> AsyncI
         raise _BrokenOffError(502, None)
 
 
+def _plain_headers(response: httpx2.Response) -> httpx2.Headers:
+    """Return the headers of a reply whose content is read here."""
+    headers = kept_headers(response.headers)
+    headers.pop("content-encoding", None)
+    return headers
+
+
 def _refused(dialect: WireDialect, status: int, message: str) -> ProxyReply:
     return ProxyReply(
         status,
-        {"content-type": "application/json"},
+        _JSON_HEADERS,
         json_bytes(dialect.error_body(status, message)),
     )
 

@@ -283,7 +283,10 @@ class Turn:
 
     def merged(self) -> JSON:
         """Return the one reply that the client sees, if replies are whole."""
-        reply = self.dialect.merged(self.replies, self.answers)
+        is_as_it_came = len(self.replies) == 1 and not self.answers
+        reply = (
+            self.replies[0] if is_as_it_came else self.dialect.merged(self.replies, self.answers)
+        )
         return self.dialect.echoed(reply, self.body)
 
     async def keep_unanswered(self, exchanges: ExchangeChain) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
 from functools import cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 
@@ -20,10 +21,11 @@ from tool_search.proxy.settings import UpstreamSettings
 
 __all__ = ["Upstreams", "kept_headers", "sent_events"]
 
-# Of one connection alone (RFC 9110, section 7.6.1), or written anew by each client.
+# Of one connection alone (RFC 9110, section 7.6.1), or written anew by each client. The server
+# of this proxy has answered `expect` when the body is read, and writes a date and its own name.
 _HOP_BY_HOP = frozenset(
     ("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
-     "transfer-encoding", "upgrade", "host", "content-length"),
+     "transfer-encoding", "upgrade", "host", "content-length", "expect", "date", "server"),
 )  # fmt: skip
 _KEYS = ("authorization", "x-api-key", "api-key")
 _CONNECT_S = 15.0
@@ -64,7 +66,7 @@ class Upstreams:
         method: str,
         path: str,
         *,
-        headers: Mapping[str, str],
+        headers: httpx2.Headers,
         content: bytes | AsyncIterator[bytes] | None = None,
         query: str = "",
     ) -> AsyncIterator[httpx2.Response]:
@@ -73,7 +75,7 @@ class Upstreams:
         Args:
             upstream: The provider.
             method: The method.
-            path: The path of the client's request.
+            path: The path of the client's request, percent-encoded.
             headers: The headers of the client's request.
             content: The body.
             query: The query of the client's request.
@@ -85,28 +87,35 @@ class Upstreams:
         if content is not None and not isinstance(content, bytes) and "content-length" in headers:
             # Without its length a stream is sent in chunks, which not every server reads.
             sent["content-length"] = headers["content-length"]
-        # A redirect is not followed: the key would go to another host.
-        async with self._http().stream(
+        timeout = httpx2.Timeout(upstream.timeout_s, connect=_CONNECT_S)
+        # Not made by the HTTP client, which has headers of its own.
+        request = httpx2.Request(
             method,
             upstream_url(upstream.base_url, path, query),
             headers=sent,
             content=content,
-            timeout=httpx2.Timeout(upstream.timeout_s, connect=_CONNECT_S),
-            follow_redirects=False,
-        ) as response:
+            extensions={"timeout": timeout.as_dict()},
+        )
+        # A redirect is not followed: the key would go to another host.
+        response = await self._http().send(request, stream=True, follow_redirects=False)
+        try:
             yield response
+        finally:
+            await response.aclose()
 
     def _http(self) -> httpx2.AsyncClient:
         if self._client is None:
             limits = httpx2.Limits(
                 max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_MAX_CONNECTIONS // 5
             )
-            self._client = httpx2.AsyncClient(limits=limits, verify=self._certificates)
+            self._client = httpx2.AsyncClient(
+                limits=limits, verify=self._certificates, cookies=_no_cookies()
+            )
         return self._client
 
     @staticmethod
-    def _headers(upstream: UpstreamSettings, given: Mapping[str, str]) -> dict[str, str]:
-        headers = kept_headers(given.items())
+    def _headers(upstream: UpstreamSettings, given: httpx2.Headers) -> httpx2.Headers:
+        headers = kept_headers(given)
         headers.setdefault("accept-encoding", "identity")
         if upstream.api_key_env is None:
             return headers
@@ -139,6 +148,15 @@ def _certificates() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-def kept_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return headers that go on, by their names in lower case; of one name the last counts."""
-    return {n.casefold(): v for n, v in headers if n.casefold() not in _HOP_BY_HOP}
+def _no_cookies() -> CookieJar:
+    """Return a jar that keeps nothing: a cookie is of the client whose reply has it."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
+
+
+def kept_headers(headers: httpx2.Headers) -> httpx2.Headers:
+    """Return headers that go on, in order, repeated ones too."""
+    named = (name.strip().casefold() for name in headers.get("connection", "").split(","))
+    dropped = {*_HOP_BY_HOP, *named}
+    return httpx2.Headers(
+        [(n, v) for n, v in headers.raw if n.decode("latin-1").casefold() not in dropped]
+    )
