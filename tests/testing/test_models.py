@@ -139,6 +139,13 @@ def test_keyword_model_gives_up_when_a_search_found_nothing(text: str) -> None:
     assert (reply.text, reply.calls) == ("No tool was found for: dance", ())
 
 
+@pytest.mark.parametrize(("asked", "said"), [("跳舞", "没有找到"), ("Станцуй", "не найден")])
+def test_keyword_model_answers_in_the_language_of_the_message(asked: str, said: str) -> None:
+    reply = KeywordModel().reply(view(asked, *exchange("tool_search", "[]")))
+    assert said in reply.text
+    assert reply.text.endswith(asked)
+
+
 def test_keyword_model_obeys_the_tool_choice() -> None:
     model = KeywordModel()
     assert model.reply(view("weather", choice="none")).calls == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
@@ -44,6 +45,19 @@ def test_a_bot_from_nothing_answers_without_a_key(command: Command, kind: str) -
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_the_question_that_init_names_is_answered_in_its_language(
+    command: Command, language: Language
+) -> None:
+    environment = {"LC_ALL": f"{language.replace('-', '_')}.UTF-8"}
+    made = command("init", env=environment)
+    question = text("init.question", language)
+    assert made.out.splitlines()[-1] == text("init.try", language, question=question)
+    asked = command("chat", "--stand-in", typed=f"{question}\n", env=environment)
+    answer = re.escape(text("init.days_result", language, days="DAYS", year="YEAR"))
+    assert re.search(answer.replace("DAYS", r"\d+").replace("YEAR", r"\d{4}"), asked.out)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_comments_are_in_the_persons_language(command: Command, language: Language) -> None:
     environment = {"LC_ALL": f"{language.replace('-', '_')}.UTF-8"}
     command("init", "--model", 'm: "x" #1', env=environment)
@@ -65,7 +79,7 @@ def test_a_file_that_is_there_is_not_changed(command: Command, there: str) -> No
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--provider", "antropic"), "did you mean 'anthropic'?"),
+        (("--provider", "antropic"), "Did you mean anthropic?"),
         (("--model", " "), "--model is empty"),
         (("--folder", "file/bot"), "cannot be written"),
     ],

@@ -12,10 +12,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.parametrize(("typed", "question"), [(b"", b"kind"), (b"openai\n", b"model")])
+@pytest.mark.parametrize(("typed", "question"), [(b"", b"kind"), (b"opnai\nopenai\n", b"model")])
 def test_ctrl_c_at_a_question_ends_with_130_and_writes_nothing(
     tmp_path: Path, typed: bytes, question: bytes
 ) -> None:
+    asked_again = bool(typed)
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(tmp_path)
@@ -32,4 +33,5 @@ def test_ctrl_c_at_a_question_ends_with_130_and_writes_nothing(
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 130
     assert b"Traceback" not in shown
+    assert (b"'opnai' is not a kind of provider" in shown) is asked_again
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ import yaml
 
 from tool_search.cli.terminal.language import spoken
 
-__all__ = ["MODELS", "TOOLS", "bot_yaml"]
+__all__ = ["MODELS", "bot_tools", "bot_yaml"]
 
 MODELS: Mapping[str, str] = {
     "anthropic": "claude-sonnet-4-6",
@@ -17,26 +17,34 @@ MODELS: Mapping[str, str] = {
 }
 """A current model of each kind of provider."""
 
-TOOLS = '''"""The tools of the bot: every public function of this module is one."""
+_TOOLS = '''"""{module}"""
 
 from datetime import date
 
 
 def convert_temperature(celsius: float) -> str:
-    """Convert a temperature from Celsius to Fahrenheit.
+    """{temperature}
 
     Args:
-        celsius: The temperature in degrees Celsius.
+        celsius: {celsius}
     """
-    return f"{celsius:g} °C are {celsius * 9 / 5 + 32:g} °F"
+    return f"{temperature_result}"
 
 
 def days_until_new_year() -> str:
-    """Count the days until the next New Year."""
+    """{days}"""
     today = date.today()
     days = (date(today.year + 1, 1, 1) - today).days
-    return f"{days} days until {today.year + 1}"
+    return f"{days_result}"
 '''
+# What the functions return: a sentence of the person's language around these expressions.
+_RESULTS = {
+    "temperature_result": {
+        "given": "{celsius:g}",
+        "result": "{celsius * 9 / 5 + 32:g}",
+    },
+    "days_result": {"days": "{days}", "year": "{today.year + 1}"},
+}
 
 _BOT = """\
 # {about}
@@ -59,9 +67,9 @@ providers:
 tools: [bot_tools]
 
 # {prompt}
-system_prompt: You are a helpful assistant.
+system_prompt: {system_prompt}
 """
-_PARTS = ("about", "mode", "providers", "key", "address", "tools", "prompt")
+_PARTS = ("about", "mode", "providers", "key", "address", "tools", "prompt", "system_prompt")
 
 
 def bot_yaml(kind: str, model: str) -> str:
@@ -71,3 +79,10 @@ def bot_yaml(kind: str, model: str) -> str:
     # A model may have any name: as YAML writes it, not as it came.
     written = yaml.safe_dump(model, allow_unicode=True).removesuffix("...\n").strip()
     return _BOT.format(kind=kind, model=written, variable=variable, **comments)
+
+
+def bot_tools() -> str:
+    """Return a module of two tools, whose texts are in the person's language."""
+    texts = {part: spoken(f"init.{part}") for part in ("module", "temperature", "celsius", "days")}
+    results = {part: spoken(f"init.{part}", **values) for part, values in _RESULTS.items()}
+    return _TOOLS.format(**texts, **results)

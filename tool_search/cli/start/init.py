@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from tool_search.cli.exits import say, tell
-from tool_search.cli.start.files import MODELS, TOOLS, bot_yaml
+from tool_search.cli.start.files import MODELS, bot_tools, bot_yaml
 from tool_search.cli.terminal.language import spoken, wrong_use
+from tool_search.cli.terminal.usage import near
 from tool_search.config.kinds import KINDS, dialect_of
 from tool_search.errors import ConfigurationError
 
@@ -46,25 +47,36 @@ def init_command(
     for name in (_CONFIG, _MODULE):
         if (folder / name).exists():
             raise _exists(folder / name)
-    if provider is None:
-        provider = _ask("init.ask_provider", _DEFAULT_KIND, kinds=", ".join(KINDS))
-    kind = _kind(provider)
+    kind = _ask_kind() if provider is None else _kind(provider)
     if model is None:
         model = _ask("init.ask_model", MODELS[kind])
     if not model.strip():
         raise wrong_use("use.empty_model")
     _write(folder / _CONFIG, bot_yaml(kind, model.strip()))
-    _write(folder / _MODULE, TOOLS)
+    _write(folder / _MODULE, bot_tools())
     config = "" if folder == Path() else f" --config {folder / _CONFIG}"
     tell(spoken("init.written", config=folder / _CONFIG, tools=folder / _MODULE))
     tell(spoken("init.next", command=f"tool-search chat --stand-in{config}"))
+    tell(spoken("init.try", question=spoken("init.question")))
+
+
+def _ask_kind() -> str:
+    """Return the kind that the person answers; a wrong answer is asked for again."""
+    while True:
+        given = _ask("init.ask_provider", _DEFAULT_KIND, kinds=", ".join(KINDS))
+        try:
+            return _kind(given)
+        except ConfigurationError as exc:
+            say(str(exc))
 
 
 def _kind(given: str) -> str:
     try:
         dialect = dialect_of(given.strip())
-    except ConfigurationError as exc:
-        raise ConfigurationError(f"--provider {exc}") from exc
+    except ConfigurationError:
+        known = ", ".join(KINDS)
+        problem = wrong_use("use.kind", value=repr(given), kinds=known, near=near(given, KINDS))
+        raise problem from None
     return next(kind for kind, each in KINDS.items() if each == dialect)
 
 

@@ -11,6 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tool_search.i18n import language_of
+from tool_search.i18n import text as sentence
 from tool_search.testing.models.arguments import fill_arguments
 from tool_search.testing.models.likeness import likeness, words
 from tool_search.testing.models.scripted import ModelCall, ModelReply
@@ -112,9 +114,8 @@ def _answer(view: ModelView, answers: list[ViewResult]) -> str:
     text = view.last_user_text
     if answers:
         return "\n".join(f"{result.name}: {result.text[:_QUOTED_RESULT]}" for result in answers)
-    if view.results:
-        return f"No tool was found for: {text}"
-    return f"You said: {text}"
+    key = "stand_in.nothing" if view.results else "stand_in.said"
+    return sentence(key, language_of(text), text=text)
 
 
 def _found_names(result: ViewResult) -> Iterator[Mapping[str, Any]]:
