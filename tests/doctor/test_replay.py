@@ -25,11 +25,13 @@ from tool_search.adapters import build_provider
 from tool_search.adapters.anthropic.wire import encode_tools
 from tool_search.adapters.openai_chat import history_from_wire
 from tool_search.cli.application import app
-from tool_search.config.bot import ProviderConfig
+from tool_search.config.bot import BotConfig, ProviderConfig
 from tool_search.conversation.record import ConversationRecord
 from tool_search.demo.script import TURNS, script
 from tool_search.demo.toolbox import TOOLBOX
+from tool_search.doctor.replay import Prices, replayed
 from tool_search.execution import executable_tools
+from tool_search.messages import Message, ToolCall
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 PROFILE = profile_for("anthropic", "claude-sonnet-4-6")
@@ -159,6 +161,31 @@ async def test_a_bot_in_shadow_mode_is_replayed(tmp_path: Path, catalog: Path) -
     assert found["recall"] == 0.5
     assert found["search_tokens"] < found["full_tokens"] / 2
     assert found["saved"] > 0
+
+
+def test_a_search_that_finds_nothing_adds_a_request_too() -> None:
+    session = ToolSearchSession(ToolCatalog(TOOLS))
+    session.begin_turn("zzz", profile=PROFILE)
+    call = ToolCall(id="1", name="loan_payment")
+    replies = {
+        "quiet": (Message(role="assistant", content="You are welcome."),),
+        "missed": (
+            Message(role="assistant", tool_calls=(call,)),
+            Message(role="tool", content="ok", tool_call_id="1", name="loan_payment"),
+            Message(role="assistant", content="Done."),
+        ),
+    }
+    before = session.record()
+    found = replayed(
+        {key: replace(before, history=(*before.history, *new)) for key, new in replies.items()},
+        ToolCatalog(TOOLS),
+        PROFILE,
+        config=BotConfig(),
+        prices=Prices(fresh=3.0, cached=0.3),
+    )
+    missed, quiet = found.conversations
+    assert missed.full_tokens == 2 * quiet.full_tokens
+    assert missed.search_tokens == 3 * quiet.search_tokens
 
 
 async def test_a_conversation_of_the_demo_is_replayed(tmp_path: Path, catalog: Path) -> None:

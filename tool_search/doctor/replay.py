@@ -180,7 +180,8 @@ class _Replay:
             wanted = self._called(replies, own)
             offered: Sequence[str] = ()
             # A model that already has what the turn needs does not search.
-            if any(name not in known for name in wanted):
+            is_searched = any(name not in known for name in wanted)
+            if is_searched:
                 offered = offers[digest] if digest in offers else self._search(message.text)
             known.update(dict.fromkeys(name for name in offered if name in self.catalog))
             called += len(wanted)
@@ -190,6 +191,7 @@ class _Replay:
             searches = sum(only_searches(reply, own) for reply in replies)
             cost.add_turn(
                 requests=len(replies) - searches,
+                is_searched=is_searched,
                 result=sum(tool_tokens(self.catalog[n]) for n in offered if n in self.catalog),
             )
             # A tool that was called is in the conversation from then on.
@@ -262,14 +264,15 @@ class _Cost:
     saved: float = 0.0
     results: int = 0
 
-    def add_turn(self, *, requests: int, result: int) -> None:
+    def add_turn(self, *, requests: int, is_searched: bool, result: int) -> None:
         """Count one turn.
 
         Args:
             requests: The requests that it takes with every tool.
-            result: The tokens of the definitions that a search finds for it; 0: no search.
+            is_searched: True if a search adds a request, whether it finds something or not.
+            result: The tokens of the definitions that the search finds.
         """
-        for number in range(requests + (result > 0)):
+        for number in range(requests + is_searched):
             is_first = self.search_tokens == 0
             # The search is the first request of the turn, and its result is in the second.
             new = result if number == 1 else 0
