@@ -171,7 +171,7 @@ def test_our_own_file_has_middleware_too() -> None:
         ({"transport": {"port": 70_000}}, r"transport.port is 70000"),
         ({"transport": {"path": "mcp"}}, r"transport.path is 'mcp'"),
         ({"transport": {"tokens_env": "a-b"}}, r"transport.tokens_env"),
-        ({"mcpServers": []}, r"mcpServers: input should be"),
+        ({"mcpServers": []}, r"mcpServers: input should be a section of keys and values"),
         ({"mcpServers": {"x": "command"}}, r"mcpServers.x: input should be"),
         ({"mcpServers": {"": {"command": "x"}}}, r"mcpServers: "),
         ({"mcpServers": {"x": {}}}, r"mcpServers.x: .*neither a command nor a url"),
@@ -193,7 +193,7 @@ def test_our_own_file_has_middleware_too() -> None:
         (changed("httpServer.middleware.client.default.0.config", {"level": "loud"}), r"level: "),
         (
             changed("httpServer.middleware.client.servers.github.0.config", {"disallow": "("}),
-            r"Invalid disallow regex pattern '\('",
+            r"'tool_filter': disallow: Invalid disallow regex pattern '\(': missing \)",
         ),
         (
             changed("httpServer.middleware.client.servers.github.0.config", {"allow": "(?=x)"}),

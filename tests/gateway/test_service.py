@@ -264,7 +264,7 @@ async def test_a_search_is_one_record_with_debug(caplog: pytest.LogCaptureFixtur
 
 def test_an_unknown_engine_is_an_error_of_the_configuration() -> None:
     config = gateway_config({"tool_search": {"engine": "nope"}})
-    with pytest.raises(ConfigurationError, match="engine is 'nope'"):
+    with pytest.raises(ConfigurationError, match=r"^tool_search\.engine is 'nope': there are bm25"):
         GatewayService(config, FakeSource(()))
 
 

@@ -134,6 +134,21 @@ async def test_a_server_that_went_takes_its_prompts_and_resources_along() -> Non
         assert (await client.list_resources(cache_mode="refresh")).resources == []
 
 
+async def test_a_prompt_of_a_server_whose_name_has_the_joint_is_found() -> None:
+    name = "my___memos"
+    async with (
+        gateway_before(**{name: with_sdk()}) as (address, _),
+        Client(address, mode="legacy") as client,
+    ):
+        await text_of(client, f"{name}___write_memo", name="first")
+        (prompt,) = (await client.list_prompts()).prompts
+        found = await client.get_prompt(prompt.name)
+        assert (prompt.name, found.messages[0].content.text) == ("my___memos___first", "first")
+        for unknown in ("my___memos___", "my___other", "my", ""):
+            with pytest.raises(MCPError, match="there is no prompt"):
+                await client.get_prompt(unknown)
+
+
 async def _lists(client: Client) -> int:
     return int(await text_of(client, "counted___resource_lists"))
 

@@ -86,3 +86,16 @@ async def test_a_server_without_templates_is_not_complained_about(
         assert (await client.list_resource_templates()).resource_templates == []
         assert len((await client.list_resources()).resources) == 1
     assert "mcp_list" not in caplog.text
+
+
+def test_settings_about_servers_that_are_not_there_are_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lists = {"client": {"servers": {"gihub": [{"type": "logging"}]}}}
+    Gateway({"mcpServers": {"github": {"command": "never"}}, "middleware": lists})
+    assert "a list for 'gihub', which is not a server of mcpServers; there are: 'github'" in (
+        caplog.text
+    )
+    assert "gateway_servers" not in caplog.text
+    Gateway({"registry": True})
+    assert "mcpServers is empty" in caplog.text

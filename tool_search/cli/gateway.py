@@ -80,11 +80,12 @@ def _with_address(settings: GatewayConfig, http: str | None) -> GatewayConfig:
 
 
 def _serve_http(gateway: Gateway, settings: TransportSettings) -> None:
+    app = gateway.asgi()
     sockets, port = take_address(settings.host, settings.port)
     address = f"http://{settings.host}:{port}{settings.path}"
     logging.getLogger(__name__).info("the gateway is at %s", address)
     close_s = max(1, int(settings.shutdown_timeout_s))
-    serve_until_interrupted(gateway.asgi(), sockets, close_s=close_s)
+    serve_until_interrupted(app, sockets, close_s=close_s)
 
 
 async def _serve_stdio(gateway: Gateway) -> None:

@@ -65,6 +65,8 @@ class Gateway:
         from tool_search.gateway.server import GatewayServer  # noqa: PLC0415
 
         self.config = _config(config)
+        if source is None:
+            _warn_of_names(self.config)
         self._source: Any = _mcp_source(self.config) if source is None else source
         _check_source(self._source)
         self._front = _Front(self.config, self._source) if self.config.registry else None
@@ -273,6 +275,21 @@ def _mcp_source(config: GatewayConfig) -> Any:
 
     servers = {name: entry.model_dump(by_alias=True) for name, entry in config.mcp_servers.items()}
     return MCPSource(servers)
+
+
+def _warn_of_names(config: GatewayConfig) -> None:
+    """Log what the settings say about servers that they do not have."""
+    if not config.mcp_servers:
+        _log.warning("gateway_servers: mcpServers is empty, so the gateway has no tools")
+    for name in config.middleware.client.servers:
+        if name not in config.mcp_servers:
+            known = ", ".join(map(repr, config.mcp_servers)) or "none"
+            _log.warning(
+                "gateway_middleware: middleware.client.servers has a list for %r, which is not a "
+                "server of mcpServers; there are: %s",
+                name,
+                known,
+            )
 
 
 def _check_source(source: object) -> None:

@@ -115,7 +115,9 @@ def _problem(error: Any, lines: Mapping[_Path, int]) -> str:
     if error["type"] == "missing":
         return f"{where}{key} is missing"
     message = error["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
-    message = re.sub(r"valid dictionary or instance of \w+", "section of keys and values", message)
+    message = re.sub(
+        r"valid dictionary( or instance of \w+)?", "section of keys and values", message
+    )
     given = list(error["input"]) if isinstance(error["input"], tuple) else error["input"]
     # A value below a server's name may be a key.
     value = "" if location[:1] == ("mcpServers",) else f" is {shown(given)}"

@@ -218,7 +218,8 @@ def _made(entry: MiddlewareEntry, kinds: Mapping[str, type[_Made]], known: Itera
         return kind.model_validate(dict(entry.config))
     except ValidationError as exc:
         problems = "; ".join(
-            f"{'.'.join(map(str, error['loc'])) or 'config'}: {error['msg']}"
+            f"{'.'.join(map(str, error['loc'])) or 'config'}: "
+            f"{error['msg'].removeprefix('Value error, ')}"
             for error in exc.errors(include_url=False)
         )
         raise ValueError(f"middleware {entry.type!r}: {problems}") from exc
@@ -237,7 +238,9 @@ def _check_pattern(pattern: str, what: str) -> None:
     except ConfigurationError:
         raise
     except Exception as exc:  # `re2.error` is not in the package's stubs
-        raise ValueError(f"Invalid {what} {pattern!r}: {exc}") from exc
+        # The package gives the reason as bytes.
+        reasons = (each.decode() if isinstance(each, bytes) else str(each) for each in exc.args)
+        raise ValueError(f"Invalid {what} {pattern!r}: {' '.join(reasons)}") from exc
 
 
 @cache

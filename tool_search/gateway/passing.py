@@ -208,8 +208,14 @@ class PassedRequests:
         raise _no_resource(uri)
 
     def _prompt(self, name: str) -> tuple[str, str]:
+        servers = self._servers()
         server, own = split_name(name)
-        if server is None or server not in self._servers():
+        if server not in servers:
+            # A server's own name may hold the joint.
+            known = (each for each in servers if name.startswith(gateway_name(each, "")))
+            server = next(known, None)
+            own = name.removeprefix(gateway_name(server, ""))
+        if server is None or not own:
             raise RefusedRequestError(
                 f"there is no prompt {shown(name)}; names have the form server___prompt",
                 kind="unknown",

@@ -505,8 +505,10 @@ def _search_config(
             language=language_of_gateway(config),
             listing="none",
         )
-    except ValidationError as exc:
-        problem = exc.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+    except (ValidationError, ConfigurationError) as exc:
+        problem = str(exc).rpartition(f"{settings.engine!r}: ")[2]
+        if isinstance(exc, ValidationError):
+            problem = exc.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         raise ConfigurationError(f"tool_search.engine is {settings.engine!r}: {problem}") from exc
 
 
