@@ -77,6 +77,9 @@ def test_nothing_is_found_without_a_fault(tmp_path: Path) -> None:
         ),
         (CLEAN.replace("[aquarium]", "aquarium"), 3, "should be a list"),
         (CLEAN.replace("  - {", "  {"), 1, "should be a list"),
+        (f"{CLEAN}telemetry: {{enabled: 'yes'}}\n", 4, "should be 'auto' or a valid boolean"),
+        (f"{CLEAN}tool_search: {{search: {{embedder: 7}}}}\n", 4, "or a section of keys"),
+        (f"{CLEAN}tool_search: {{search: {{embedder: {{kind: openai}}}}}}\n", 4, "is missing"),
         (f"{CLEAN}mcpServers:\n  a: {{url: 'https://h.example.com', type: strem}}\n", 5, "'sse'"),
     ],
 )

@@ -32,6 +32,7 @@ _OTHER_SYSTEMS = {
 }
 # A file has the mode next to its section; the settings have it inside.
 _MAX_ELSEWHERE = 2
+_UNION_MEMBER = re.compile(r"literal\[.*\]|constrained-str|function-\w+\[.*\]")
 _MODE, _SECTION, _BOT = "tool_schema_mode", "tool_search", "BotConfig"
 
 
@@ -45,21 +46,52 @@ def problems(
         model: The settings that were wrong.
         in_file: True if the keys are arranged as in a bot's YAML file.
     """
-    for each in error.errors(include_url=False):
-        yield tuple(each["loc"]), _problem(each, model, in_file=in_file)
+    for each in _merged(error):
+        yield each["loc"], _problem(each, model, in_file=in_file)
 
 
 def allowed_words(
     error: ValidationError, model: type[BaseModel], *, in_file: bool = False
 ) -> Iterator[tuple[str, ...]]:
     """Yield the keys or values that are allowed in each place; none if they are no list."""
-    for each in error.errors(include_url=False):
+    for each in _merged(error):
         if each["type"] == "extra_forbidden":
-            yield tuple(_known_keys(model, tuple(each["loc"]), in_file=in_file))
+            yield tuple(_known_keys(model, each["loc"], in_file=in_file))
         elif each["type"] == "literal_error":
             yield tuple(re.findall(r"'([^']*)'", each["ctx"]["expected"]))
         else:
             yield ()
+
+
+def _merged(error: ValidationError) -> list[dict[str, Any]]:
+    """Return the errors, one for each place, with the places of settings alone.
+
+    Pydantic names the members of a union as if they were keys, and has an error for each.
+    """
+    merged: dict[KeyPath, dict[str, Any]] = {}
+    for found in error.errors(include_url=False):
+        each: dict[str, Any] = {**found, "loc": _without_members(found["loc"], found["type"])}
+        other = merged.setdefault(each["loc"], each)
+        if other is not each:
+            more = each["msg"].removeprefix("Input should be ")
+            merged[each["loc"]] = {**other, "msg": f"{other['msg']} or {more}"}
+    # A section in the place of a text or of a section: only what is wrong in it is the problem.
+    return [
+        each
+        for place, each in merged.items()
+        if not (
+            each["type"] == "string_type"
+            and isinstance(each["input"], dict)
+            and any(other[: len(place)] == place and other != place for other in merged)
+        )
+    ]
+
+
+def _without_members(location: KeyPath, kind: str) -> KeyPath:
+    kept = [s for s in location if not (isinstance(s, str) and _UNION_MEMBER.fullmatch(s))]
+    # A key may have this name.
+    is_member = kept[-1:] == ["bool"] and kind.startswith("bool_")
+    return tuple(kept[:-1] if is_member else kept)
 
 
 def dotted(path: KeyPath) -> str:
@@ -102,11 +134,14 @@ def _unknown_key(location: KeyPath, model: type[BaseModel], *, in_file: bool) ->
             f"{said}; a key comes from the environment, never from settings: set a variable "
             "such as ANTHROPIC_API_KEY, and name it in api_key_env"
         )
-    elsewhere = sorted(_sections_with(model, key), key=len)[:_MAX_ELSEWHERE]
-    if elsewhere:
-        return f"{said}; {key!r} belongs in {' or '.join(map(repr, elsewhere))}"
     near = get_close_matches(key, keys, n=1)
-    return f"{said}; did you mean {near[0]!r}?" if near else said
+    if near:
+        return f"{said}; did you mean {near[0]!r}?"
+    every = list(_sections_with(model, key))
+    outer = [one for one in every if not any(one.startswith(f"{other}.") for other in every)]
+    if 0 < len(outer) <= _MAX_ELSEWHERE:
+        return f"{said}; {key!r} belongs in {' or '.join(map(repr, outer))}"
+    return said
 
 
 def _sections_with(model: type[BaseModel], key: str, path: str = "") -> Iterator[str]:
