@@ -134,6 +134,19 @@ async def test_a_reply_of_an_unknown_form_is_as_it_came(provider: RawProvider) -
     assert reply.json() == {"ok": 1}
 
 
+async def test_a_provider_that_does_not_stream_is_searched_too(provider: RawProvider) -> None:
+    function = {"name": "tool_search", "arguments": '{"query": "thing"}'}
+    call = {"id": "s", "type": "function", "function": function}
+    choice = {"index": 0, "finish_reason": "tool_calls", "message": {"tool_calls": [call]}}
+    provider.bodies = [json.dumps({**REPLY, "choices": [choice]}).encode(), provider.body]
+    async with client_of(provider) as client:
+        body = {**CHAT, "tools": TOOLS, "stream": True}
+        reply = await client.post("/v1/chat/completions", json=body)
+
+    assert reply.json() == REPLY
+    assert len(provider.requests) == 2
+
+
 async def test_a_proxy_may_be_mounted_in_another_application(provider: RawProvider) -> None:
     upstream = {"base_url": f"{provider.address}/v1", "dialects": ["openai_chat"]}
     proxy = ToolSearchProxy({"upstreams": [upstream]})

@@ -12,6 +12,7 @@ import pytest
 
 from tests.proxy.raw import RawProvider, raw_provider
 from tests.proxy.test_app import TOOLS, client_of
+from tool_search.proxy.app import TOKEN_HEADER
 
 FUNCTIONS = [{"type": "function", **tool["function"]} for tool in TOOLS]  # type: ignore[dict-item]
 SEARCH = {
@@ -140,10 +141,17 @@ async def test_an_error_of_the_provider_and_other_replies_pass_as_they_came(path
     assert paths(provider) == [f"GET {path}", "GET /v1/responses/resp_1"]
 
 
-async def test_another_client_does_not_get_the_hidden_steps() -> None:
+@pytest.mark.parametrize(
+    "header", ["authorization", "x-api-key", "api-key", "x-goog-api-key", TOKEN_HEADER]
+)
+async def test_another_client_does_not_get_the_hidden_steps(header: str) -> None:
     with raw_provider() as provider:
-        async with searched(provider) as client:
-            headers = {"authorization": "Bearer somebody-else"}
-            await client.get("/v1/responses/resp_1", headers=headers)
+        async with client_of(provider) as client:
+            del client.headers["authorization"]
+            provider.bodies = [json.dumps(FIRST).encode(), json.dumps(SECOND).encode()]
+            body = {"model": "m", "input": "hi", "tools": FUNCTIONS}
+            await client.post("/v1/responses", json=body, headers={header: "of Alice"})
+            provider.requests.clear()
+            await client.get("/v1/responses/resp_1", headers={header: "of Bob"})
 
     assert paths(provider) == ["GET /v1/responses/resp_1"]

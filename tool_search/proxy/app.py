@@ -109,7 +109,6 @@ class ToolSearchProxy:
         if not self._may_enter(request.headers):
             return JSONResponse({"error": {"message": f"a token is needed: {TOKEN_HEADER}"}}, 401)
         headers = httpx2.Headers(request.headers.raw)
-        headers.pop(TOKEN_HEADER, None)
         dialect = self.service.dialect_of(path) if request.method == "POST" else None
         if dialect is None:
             return await self._forward(request, raw_path, headers)

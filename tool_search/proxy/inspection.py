@@ -29,7 +29,7 @@ from tool_search.inspector.records import (
 from tool_search.proxy.clients import core_reason
 from tool_search.proxy.dialects.base import JSON, ListedTool, WireCall, WireTool
 from tool_search.proxy.report import Report
-from tool_search.proxy.requests import ClientRequest, object_in
+from tool_search.proxy.requests import CREDENTIALS, ClientRequest, object_in
 from tool_search.proxy.settings import ProxyConfig
 from tool_search.proxy.tools import ClientTools
 from tool_search.proxy.turn import Search, Turn
@@ -38,7 +38,7 @@ from tool_search.values.json import compact_json
 
 __all__ = ["Inspection"]
 
-_CREDENTIALS = ("authorization", "proxy-authorization", "x-api-key", "api-key", "cookie")
+_SECRET_HEADERS = (*CREDENTIALS, "proxy-authorization", "cookie")
 
 
 class Inspection:
@@ -380,7 +380,7 @@ def _count(tools: object) -> int:
 
 def _secrets(request: ClientRequest) -> Iterator[str]:
     """Yield the credentials of a request, which no record may have."""
-    for name in _CREDENTIALS:
+    for name in _SECRET_HEADERS:
         value = request.headers.get(name, "")
         yield value
         yield value.partition(" ")[2]

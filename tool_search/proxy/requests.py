@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import httpx2
 
 from tool_search.config.strategies import AUTO
+from tool_search.inspector.access import TOKEN_HEADER
 from tool_search.providers.profiles import ProviderProfile, profile_for
 from tool_search.proxy.dialects.base import JSON, Emulated, WireDialect
 from tool_search.proxy.report import Report
@@ -16,6 +17,7 @@ from tool_search.proxy.settings import ClientRule, UpstreamSettings
 from tool_search.values.json import compact_json, read_json
 
 __all__ = [
+    "CREDENTIALS",
     "ClientRequest",
     "has_tools",
     "json_bytes",
@@ -24,6 +26,9 @@ __all__ = [
     "read_object",
     "uncompressed",
 ]
+
+CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", TOKEN_HEADER)
+"""The headers by which clients are told apart."""
 
 # Strategies that a proxy can give a client; any other is the generic one.
 _STRATEGIES = ("generic", "bridge", "claude", "openai_responses", "tools_in_messages")

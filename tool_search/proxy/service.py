@@ -6,9 +6,8 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from dataclasses import dataclass
-from typing import Any
 
 import httpx2
 
@@ -24,7 +23,13 @@ from tool_search.proxy.dialects.openai_responses import OpenAIResponses
 from tool_search.proxy.history import exchange_of_reply
 from tool_search.proxy.preparation import Preparation
 from tool_search.proxy.report import CLIENT_LEFT, Report
-from tool_search.proxy.requests import ClientRequest, json_bytes, read_object, uncompressed
+from tool_search.proxy.requests import (
+    CREDENTIALS,
+    ClientRequest,
+    json_bytes,
+    read_object,
+    uncompressed,
+)
 from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
 from tool_search.proxy.state import SQLiteExchanges, open_evidence, open_state
 from tool_search.proxy.stored import stored_reply, warn_of_lost_result
@@ -179,8 +184,8 @@ class ProxyService:
         return await self._whole(asked, turn)
 
     def _owner(self, headers: httpx2.Headers) -> str:
-        credential = headers.get("authorization") or headers.get("x-api-key") or ""
-        return owner_digest(credential, self._secret)
+        given = (headers.get(name, "") for name in CREDENTIALS)
+        return owner_digest("\n".join(filter(None, given)), self._secret)
 
     async def _passed(self, asked: ClientRequest, content: bytes | None = None) -> ProxyReply:
         """Send a request on, and its reply back, in bytes."""
@@ -288,12 +293,19 @@ class ProxyService:
             kept["content-length"] = response.headers["content-length"]
         return ProxyReply(response.status_code, kept, pieces())
 
-    async def _whole(self, asked: ClientRequest, turn: Turn) -> ProxyReply:
-        """Answer a request with one whole reply."""
+    async def _whole(
+        self, asked: ClientRequest, turn: Turn, first: httpx2.Response | None = None
+    ) -> ProxyReply:
+        """Answer a request with one whole reply.
+
+        Args:
+            asked: The request.
+            turn: Its turn.
+            first: The provider's first reply, if it has come already.
+        """
         while True:
-            content = await asyncio.to_thread(turn.request)
-            async with asked.report.waits(), self._send(asked, content) as response:
-                raw = await response.aread()
+            response, first = first or await self._answered_whole(asked, turn), None
+            raw = response.content
             reply = await read_object(raw) if response.status_code < 400 else None
             if reply is None:
                 return self._as_it_came(asked, response, raw)
@@ -306,7 +318,16 @@ class ProxyService:
         self._end(asked, response.status_code)
         return ProxyReply(response.status_code, headers, merged)
 
-    def _send(self, asked: ClientRequest, content: bytes) -> Any:
+    async def _answered_whole(self, asked: ClientRequest, turn: Turn) -> httpx2.Response:
+        """Send the next request of a turn, and return its reply when it has been read."""
+        content = await asyncio.to_thread(turn.request)
+        async with asked.report.waits(), self._send(asked, content) as response:
+            await response.aread()
+        return response
+
+    def _send(
+        self, asked: ClientRequest, content: bytes
+    ) -> AbstractAsyncContextManager[httpx2.Response]:
         asked.report.sent.append(content)
         return self.upstreams.send(
             asked.upstream,
@@ -335,9 +356,10 @@ class ProxyService:
             response = await stack.enter_async_context(self._send(asked, content))
         kind = response.headers.get("content-type", "")
         if response.status_code >= 400 or "event-stream" not in kind:
-            async with stack:
-                raw = await response.aread()
-            return self._as_it_came(asked, response, raw)
+            # An error, a page, or a provider that cannot stream.
+            async with stack, asked.report.waits():
+                await response.aread()
+            return await self._whole(asked, turn, response)
         stream = turn.dialect.stream(turn.holds, turn.body)
         visible = self._visible(asked, turn, stream, stack, response)
         events = self._events(asked, stream, visible)

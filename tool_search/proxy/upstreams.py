@@ -14,6 +14,7 @@ import httpx2
 
 from tool_search.adapters.sdk.event_stream import EventDecoder
 from tool_search.config.providers import Dialect
+from tool_search.inspector.access import TOKEN_HEADER
 from tool_search.proxy.addresses import upstream_url
 from tool_search.proxy.dialects.base import SentEvent
 from tool_search.proxy.requests import object_in
@@ -156,7 +157,7 @@ def _no_cookies() -> CookieJar:
 def kept_headers(headers: httpx2.Headers) -> httpx2.Headers:
     """Return headers that go on, in order, repeated ones too."""
     named = (name.strip().casefold() for name in headers.get("connection", "").split(","))
-    dropped = {*_HOP_BY_HOP, *named}
+    dropped = {*_HOP_BY_HOP, *named, TOKEN_HEADER}
     return httpx2.Headers(
         [(n, v) for n, v in headers.raw if n.decode("latin-1").casefold() not in dropped]
     )
