@@ -225,7 +225,7 @@ def _problem(key: str, value: Any) -> str | None:
             choices = usable_engines()
             is_good = value in choices
         allowed = ", ".join(map(str, choices))
-        if key == "engine" and value in ENGINE_PACKAGES:
+        if key == "engine" and isinstance(value, str) and value in ENGINE_PACKAGES:
             allowed += f"; to install it: /tool_search install {value}"
         return None if is_good else f"{key}: {value!r} is not allowed; allowed: {allowed}"
     low, high = _OWN_RANGES.get(key, (0, 0))

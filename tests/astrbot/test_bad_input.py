@@ -155,7 +155,12 @@ def test_tools_without_a_description_or_a_schema_take_no_other_away(
 @pytest.mark.parametrize(
     "written",
     [
-        {"threshold": "many", "engine": 7, "always_loaded_tools": "is_prime", "learning": "yes"},
+        {
+            "threshold": "many",
+            "engine": ["bm25"],
+            "always_loaded_tools": "is_prime",
+            "learning": "yes",
+        },
         {"threshold": None, "max_results": [], "always_loaded_tools": {"a": 1}, "unknown": 1},
     ],
     ids=["other types", "nothing"],
