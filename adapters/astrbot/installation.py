@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -13,9 +14,10 @@ from tool_search.adapters.astrbot.responses import ResponsesHook
 from tool_search.adapters.astrbot.run import LIMITED
 from tool_search.adapters.astrbot.settings import AstrBotSettings
 from tool_search.adapters.astrbot.surface import HOOKED, READ, Part, missing_parts
+from tool_search.i18n import Language, text
 from tool_search.providers.profiles import ProviderProfile
 
-__all__ = ["InstalledHooks"]
+__all__ = ["HookState", "InstalledHooks"]
 
 _UNEXPECTED = (
     "this AstrBot is not as expected: %s; %s is left as it is (providers get filtered lists, "
@@ -24,6 +26,29 @@ _UNEXPECTED = (
 _MISSING = "this AstrBot lacks {part}, read in {release}: {cause}"
 _REMOVED = "another plugin has removed a hook on {name}; it is in force again"
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookState:
+    """The state of a hook, or a part of AstrBot that was not found.
+
+    Attributes:
+        name: The class that is hooked, or the part.
+        methods: The wrapped methods; empty for none.
+        cause: The reason why it is not in force; empty if it is.
+        loss: The loss by that.
+    """
+
+    name: str
+    methods: str = ""
+    cause: str = ""
+    loss: str = ""
+
+    def said(self, language: Language) -> str:
+        """Return the state in words; names and causes are AstrBot's."""
+        if self.methods:
+            return text("astrbot.hook", language, name=self.name, methods=self.methods)
+        return text("astrbot.no_hook", language, name=self.name, cause=self.cause, loss=self.loss)
 
 
 class InstalledHooks:
@@ -36,12 +61,12 @@ class InstalledHooks:
     def __init__(self, prepare: PrepareAgent) -> None:
         self._prepare = prepare
         self._hooks: list[MethodHook] = []
-        self._report: dict[str, str] = {}
+        self._report: dict[str, HookState] = {}
 
     @property
-    def report(self) -> tuple[str, ...]:
-        """A line for each hook, and for each part of AstrBot that was not found."""
-        return tuple(f"{name}: {state}" for name, state in self._report.items())
+    def report(self) -> tuple[HookState, ...]:
+        """Each hook, and each part of AstrBot that was not found."""
+        return tuple(self._report.values())
 
     def install(self, settings: AstrBotSettings) -> None:
         """Install the hooks that the settings ask for; those of an earlier load are replaced.
@@ -60,7 +85,7 @@ class InstalledHooks:
             self._install(name, places[name], make)
         for part, cause in missing_parts(READ):
             _log.warning("%s", _MISSING.format(part=part, cause=cause, release=part.read_in))
-            self._report[str(part)] = f"not found ({cause}); {part.loss}"
+            self._report[str(part)] = HookState(name=str(part), cause=cause, loss=part.loss)
 
     def restore(self) -> None:
         """Install hooks again that another plugin has removed."""
@@ -95,10 +120,10 @@ class InstalledHooks:
         except (ImportError, AttributeError) as exc:
             is_older = isinstance(exc, ModuleNotFoundError) and not [*missing_parts([place])]
             _log.log(logging.DEBUG if is_older else logging.WARNING, _UNEXPECTED, exc, name)
-            self._report[name] = f"not in force ({exc}); {place.loss}"
+            self._report[name] = HookState(name=name, cause=str(exc), loss=place.loss)
         else:
             self._hooks.append(hook)
             methods = ", ".join(
                 p.name.partition(".")[2] for p in HOOKED if p.module == place.module
             )
-            self._report[name] = f"in force ({methods})"
+            self._report[name] = HookState(name=name, methods=methods)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tool_search.adapters.astrbot.installation import InstalledHooks
+from tool_search.adapters.astrbot.installation import HookState, InstalledHooks
 from tool_search.adapters.astrbot.kept import (
     ConversationId,
     KeptConversation,
@@ -157,8 +157,8 @@ class AstrBotToolSearch:
             _log.warning("%s", _OWN_SEARCH)
 
     @property
-    def hooks(self) -> tuple[str, ...]:
-        """A line for each hook, and for each part of AstrBot that was not found."""
+    def hooks(self) -> tuple[HookState, ...]:
+        """Each hook, and each part of AstrBot that was not found."""
         return self._hooks.report
 
     def remove(self) -> None:

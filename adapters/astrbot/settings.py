@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.providers import Dialect
 from tool_search.errors import ConfigurationError
-from tool_search.i18n import LANGUAGES
+from tool_search.i18n import LANGUAGES, Language, text
 
 __all__ = [
     "ENGINE_PACKAGES",
@@ -20,6 +20,8 @@ __all__ = [
     "AstrBotSettings",
     "EnginePackages",
     "NativeChoice",
+    "SettingProblem",
+    "allowed_values",
     "good_values",
     "number_range",
     "place_value",
@@ -100,6 +102,38 @@ _CHOICES = {key: choices for key, choices in PLACE_SETTINGS.items() if choices}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SettingProblem:
+    """A value that is not allowed. Its text is that of the log, which is English.
+
+    Attributes:
+        key: The setting.
+        value: The value.
+        used: The last good value, which is used; None for the default.
+    """
+
+    key: str
+    value: Any
+    used: Any = None
+
+    def __str__(self) -> str:
+        return self.said("en-US")
+
+    def said(self, language: Language) -> str:
+        """Return the problem with what is allowed and what is used."""
+        used = text("astrbot.problem_default", language)
+        if self.used is not None:
+            used = text("astrbot.problem_last", language, value=repr(self.used))
+        return text(
+            "astrbot.problem",
+            language,
+            setting=self.key,
+            value=repr(self.value),
+            allowed=allowed_values(self.key, self.value, language),
+            used=used,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AstrBotSettings:
     """The settings of an operator.
 
@@ -112,7 +146,7 @@ class AstrBotSettings:
         skills_like: True if AstrBot's own mode is `skills_like`, which stays as it is unless
             the plugin's mode is `tool_search`.
         max_discovered: The largest number of found tools that a filtered list declares.
-        problems: The values that are not allowed, with what is.
+        problems: The values that are not allowed.
     """
 
     config: ToolSearchConfig
@@ -122,7 +156,7 @@ class AstrBotSettings:
     cover_scheduled_tasks: bool = True
     skills_like: bool = False
     max_discovered: int = _USUAL_DISCOVERED
-    problems: tuple[str, ...] = ()
+    problems: tuple[SettingProblem, ...] = ()
 
     def with_own_mode(self, mode: str) -> AstrBotSettings:
         """Return the settings at a place with a mode of AstrBot's own.
@@ -157,14 +191,15 @@ def read_settings(
         given: The settings, as AstrBot has them.
         last_good: The values that were allowed before.
     """
-    good, problems = {}, []
+    good: dict[str, Any] = {}
+    problems = []
     for key, value in (given or {}).items():
-        problem = _problem(key, value)
-        if problem is not None and _problem(key, (last_good or {}).get(key)) is None:
-            value = (last_good or {}).get(key)  # noqa: PLW2901 - goes on with the good one
-            used = "its default" if value is None else f"{value!r}, the last good value,"
-            problems.append(f"{problem}; {used} is used")
-        good[key] = value
+        before = (last_good or {}).get(key)
+        if _is_allowed(key, value) or not _is_allowed(key, before):
+            good[key] = value
+        else:
+            good[key] = before
+            problems.append(SettingProblem(key=key, value=value, used=before))
     return AstrBotSettings(
         config=ToolSearchConfig.model_validate(_wanted(good)),
         native_claude=good.get("native_claude") or "auto",
@@ -178,7 +213,7 @@ def read_settings(
 
 def good_values(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that are allowed."""
-    return {key: given[key] for key in given if _problem(key, given[key]) is None}
+    return {key: given[key] for key in given if _is_allowed(key, given[key])}
 
 
 def usable_engines() -> tuple[str, ...]:
@@ -199,7 +234,7 @@ def place_value(setting: str, written: str) -> str | int | None:
             value = int(written)
         except ValueError:
             return None
-    return value if _problem(setting, value) is None else None
+    return value if _is_allowed(setting, value) else None
 
 
 def number_range(setting: str) -> tuple[int, int]:
@@ -213,38 +248,41 @@ def number_range(setting: str) -> tuple[int, int]:
     raise ConfigurationError(f"{setting!r} has no range")
 
 
-def _problem(key: str, value: Any) -> str | None:
-    """Return why a value is not allowed, with what is; None if it is."""
-    if value is None:
-        return None
+def allowed_values(key: str, value: Any, language: Language) -> str:
+    """Return what a setting may be.
+
+    Args:
+        key: The setting.
+        value: The value that is not allowed; an engine is named with its installation.
+        language: The language of the text.
+    """
     if key in _CHOICES or key in _SWITCHES:
-        choices = _CHOICES.get(key, (True, False))
-        # A number equals a switch, and is none.
-        is_good = any(type(value) is type(each) and value == each for each in choices)
-        if key == "engine" and is_good:
-            choices = usable_engines()
-            is_good = value in choices
+        choices = usable_engines() if key == "engine" else _CHOICES.get(key, (True, False))
         allowed = ", ".join(map(str, choices))
         if key == "engine" and isinstance(value, str) and value in ENGINE_PACKAGES:
-            allowed += f"; to install it: /tool_search install {value}"
-        return None if is_good else f"{key}: {value!r} is not allowed; allowed: {allowed}"
+            return text("astrbot.problem_engine", language, allowed=allowed, engine=value)
+        return allowed
+    if key in _NUMBERS:
+        low, high = number_range(key)
+        return text("astrbot.set_number", language, low=low, high=high)
+    return text("astrbot.set_names", language)
+
+
+def _is_allowed(key: str, value: Any) -> bool:
+    if value is None:
+        return True
+    if key in _CHOICES or key in _SWITCHES:
+        choices = usable_engines() if key == "engine" else _CHOICES.get(key, (True, False))
+        # A number equals a switch, and is none.
+        return any(type(value) is type(each) and value == each for each in choices)
     low, high = _OWN_RANGES.get(key, (0, 0))
     if high:
-        is_good = type(value) is int and low <= value <= high
-        return None if is_good else f"{key}: {value!r} is not allowed; allowed: {_range(key)}"
+        return type(value) is int and low <= value <= high
     try:
         ToolSearchConfig.model_validate(_wanted({key: value}))
-    except ValidationError as exc:
-        said = exc.errors(include_url=False)[0]["msg"]
-        if key in _NUMBERS:
-            said = _range(key)
-        return f"{key}: {value!r} is not allowed; allowed: {said}"
-    return None
-
-
-def _range(key: str) -> str:
-    low, high = number_range(key)
-    return f"a whole number from {low} to {high}"
+    except ValidationError:
+        return False
+    return True
 
 
 def _wanted(given: Mapping[str, Any]) -> dict[str, Any]:

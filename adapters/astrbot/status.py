@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tool_search.adapters.astrbot.installation import HookState
 from tool_search.adapters.astrbot.preferences import provider_id
 from tool_search.adapters.astrbot.reports import Savings
 from tool_search.adapters.astrbot.run import AstrBotConversation, SentRequest, tokens_of
-from tool_search.adapters.astrbot.settings import AstrBotSettings
+from tool_search.adapters.astrbot.settings import AstrBotSettings, SettingProblem
 from tool_search.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.i18n import Language, text
 
@@ -42,8 +43,8 @@ class Status:
     providers: dict[str, str]
     switched_off: tuple[str, ...]
     savings: Savings
-    problems: tuple[str, ...]
-    hooks: tuple[str, ...]
+    problems: tuple[SettingProblem, ...]
+    hooks: tuple[HookState, ...]
     warnings: tuple[str, ...]
 
 
@@ -163,8 +164,8 @@ def _bot_lines(status: Status, catalog: ToolCatalog) -> list[str]:
     if patterns:
         lines.append(text("astrbot.status_patterns", language, names=", ".join(patterns)))
     for key, said in (
-        ("astrbot.status_problems", status.problems),
-        ("astrbot.status_hooks", status.hooks),
+        ("astrbot.status_problems", [each.said(language) for each in status.problems]),
+        ("astrbot.status_hooks", [each.said(language) for each in status.hooks]),
         ("astrbot.status_warnings", status.warnings),
     ):
         if said:

@@ -91,6 +91,19 @@ def test_the_overview_says_what_status_says(bot: AstrBot, webui: WebUI) -> None:
     assert f"about {facts['saved']} tokens" in bot.say("/tool_search status", user="boss")
 
 
+def test_problems_with_settings_are_in_the_language_of_the_webui(
+    bot: AstrBot, webui: WebUI
+) -> None:
+    bot.ask("settings", changes={"max_results": 0})
+    try:
+        (said,) = webui.page("overview", locale="zh-CN")["problems"]
+        assert said.startswith("max_results：不允许 0；允许：1 到 100 的整数")
+        (said,) = webui.page("overview")["problems"]
+        assert said.startswith("max_results: 0 is not allowed")
+    finally:
+        bot.ask("settings", changes={"max_results": 5})
+
+
 def test_the_table_has_core_found_and_switched_off_tools(bot: AstrBot, webui: WebUI) -> None:
     bot.say("/new", user="boss")
     bot.say(ASK, user="boss")

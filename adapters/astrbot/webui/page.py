@@ -17,6 +17,7 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.discovery.modes import tool_tokens
 from tool_search.discovery.search_tool import clean_description
+from tool_search.i18n import language_of_locale
 from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.index.explanation import Explanation
 from tool_search.search.index.older_first import search_older_first
@@ -52,8 +53,12 @@ class ToolSearchPage:
     def _settings(self) -> AstrBotSettings:
         return self._tool_search.settings
 
-    async def overview(self) -> dict[str, Any]:
-        """Return the state of tool search in this bot."""
+    async def overview(self, locale: str = "") -> dict[str, Any]:
+        """Return the state of tool search in this bot.
+
+        Args:
+            locale: The WebUI's, for the texts of problems.
+        """
         catalog, settings, search = self._catalog(), self._settings, self._tool_search
         savings, added = search.savings, self._added(catalog)
         return {
@@ -74,7 +79,7 @@ class ToolSearchPage:
                 for each in self._context.get_all_providers()
             ],
             "unmatched": list(unmatched_patterns(settings.config.always_loaded_tools, catalog)),
-            "problems": list(settings.problems),
+            "problems": [each.said(language_of_locale(locale)) for each in settings.problems],
             "warnings": list(search.reports.last),
         }
 

@@ -42,7 +42,7 @@ class PageRoutes:
             return False
         page = self._page
         answers: Mapping[tuple[str, str], Callable[[Any], Awaitable[dict[str, Any]]]] = {
-            ("GET", "overview"): lambda _: page.overview(),
+            ("GET", "overview"): lambda given: page.overview(given("locale")),
             ("GET", "tools"): lambda _: page.tools(),
             ("GET", "search"): lambda given: page.search(given("query")),
             ("GET", "learned"): lambda _: page.learned(),

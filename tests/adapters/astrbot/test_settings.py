@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tool_search.adapters.astrbot.kept import KeptConversations
 from tool_search.adapters.astrbot.settings import AstrBotSettings, good_values, read_settings
+from tool_search.i18n import Language
 
 SCHEMA = json.loads(
     (
@@ -41,13 +42,13 @@ def test_no_value_in_the_file_keeps_the_plugin_from_loading(
     read = read_settings({**DEFAULTS, **written}, good_values(before))
     assert isinstance(read, AstrBotSettings)
     wrong = set(written) - set(good_values(written))
-    assert {problem.partition(":")[0] for problem in read.problems} == wrong
+    assert {problem.key for problem in read.problems} == wrong
     assert not read_settings(good_values(written)).problems
 
 
 @pytest.mark.parametrize("key", sorted(SCHEMA))
 def test_a_value_that_is_not_allowed_is_named_with_what_is(key: str) -> None:
-    (problem,) = read_settings({key: {"odd": ["one"]}}).problems
+    (problem,) = map(str, read_settings({key: {"odd": ["one"]}}).problems)
     assert problem.startswith(f"{key}: {{'odd': ['one']}} is not allowed; allowed: ")
     assert problem.endswith("; its default is used")
 
@@ -63,3 +64,21 @@ def test_no_content_of_a_kept_file_keeps_the_plugin_from_loading(
         kept = KeptConversations(path)
         kept.save()
         assert len(KeptConversations(path)) == len(kept)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("zh-CN", "threshold：不允许 'many'；允许：0 到 1000000 的整数；使用上一个有效值 30"),
+        (
+            "ru-RU",
+            (
+                "threshold: значение 'many' недопустимо; можно: целое число от 0 до 1000000; "
+                "действует прежнее 30"
+            ),
+        ),
+    ],
+)
+def test_a_problem_is_said_in_the_administrators_language(language: Language, said: str) -> None:
+    (problem,) = read_settings({"threshold": "many"}, {"threshold": 30}).problems
+    assert problem.said(language) == said

@@ -61,7 +61,7 @@ const list = (lines, kind) => make("ul", {}, lines.map((line) => make("li", { cl
 const nothing = (key) => make("p", { class: "dim" }, t(key));
 
 async function overview() {
-  const facts = await bridge.apiGet("overview");
+  const facts = await bridge.apiGet("overview", { locale: bridge.getLocale() });
   const parts = [
     make("h2", {}, t("tools_now")),
     make(
