@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from mcp.shared.auth import OAuthToken
 
+from tests.loopback import listening
 from tests.mcp.helpers import call, free_port, names, over_http, plain, until
 from tool_search.adapters.mcp import MCPSource
 from tool_search.adapters.mcp.oauth import TokenFile
@@ -154,16 +155,11 @@ async def test_an_answer_of_100_mb_over_http_costs_one_call(kind: str) -> None:
         head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
         writer.write(f"{head}\r\n\r\n".encode() + body)
 
-    port = free_port()
-    server = await asyncio.start_server(serve, "127.0.0.1", port)
-    servers = {"web": {"url": f"http://127.0.0.1:{port}/mcp", "timeout": 20}, "b": plain("find")}
-    try:
-        async with MCPSource({"mcpServers": servers}) as source:
+    async with listening(serve) as port:
+        web = {"url": f"http://127.0.0.1:{port}/mcp", "timeout": 20}
+        async with MCPSource({"mcpServers": {"web": web, "b": plain("find")}}) as source:
             assert names(source) == ["flood", "find"]
             flooded = await call(source, "flood")
             assert flooded.is_error
             assert sent[0] < 60
             assert not (await call(source, "find")).is_error
-    finally:
-        server.close()
-        await asyncio.sleep(0.1)  # its connections end

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.mcp.helpers import call, free_port, names, plain, until
+from tests.loopback import listening
+from tests.mcp.helpers import call, names, plain, until
 from tool_search.adapters.mcp import MCPSource
 from tool_search.adapters.mcp.half_characters import HalfCharacters
 
@@ -117,8 +118,7 @@ async def cutting_over_http() -> AsyncGenerator[str]:
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
-    port = free_port()
-    async with await asyncio.start_server(serve, "127.0.0.1", port):
+    async with listening(serve) as port:
         yield f"http://127.0.0.1:{port}/mcp"
 
 

@@ -13,6 +13,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from tests.loopback import listening
 from tests.proxy.raw import RawProvider, raw_provider
 from tests.proxy.test_app import CHAT, REPLY, TOOLS, client_of
 from tool_search.proxy.app import ToolSearchProxy
@@ -172,8 +173,7 @@ async def test_a_client_that_leaves_ends_a_request_of_another_path() -> None:
         gone.set()
         writer.close()
 
-    async with await asyncio.start_server(waits, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
+    async with listening(waits) as port:
         upstream = {"base_url": f"http://127.0.0.1:{port}/v1", "dialects": ["openai_chat"]}
         proxy = ToolSearchProxy({"upstreams": [upstream]})
         messages = [{"type": "http.request", "body": b"{}", "more_body": False}]

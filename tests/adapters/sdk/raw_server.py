@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.adapters.contract import ADAPTERS, KEY, Adapter, Provider
+from tests.loopback import listening
 from tool_search.providers.profiles import profile_for
 
 STREAM = "text/event-stream"
@@ -75,23 +76,8 @@ def head_of(content_type: str = STREAM, *, status: str = "200 OK", more: str = "
 async def serving(script: Script, *, head: bytes | None = None) -> AsyncIterator[RawServer]:
     """A server for as long as the block lasts; what it still sends then is cut."""
     made = RawServer(script, head=head_of() if head is None else head)
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is not None:
-            tasks.add(task)
-        await made.answer(reader, writer)
-
-    server = await asyncio.start_server(connected, "127.0.0.1", 0, limit=2**22)
-    made.port = server.sockets[0].getsockname()[1]
-    try:
+    async with listening(made.answer) as made.port:
         yield made
-    finally:
-        server.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def event(data: object, *, name: str | None = None) -> bytes:
