@@ -60,6 +60,39 @@ async def test_a_reply_is_given_back_as_the_client_saw_it() -> None:
     assert paths(provider) == [f"GET /v1/responses/{i}?include=x" for i in ("resp_1", "resp_2")]
 
 
+@pytest.mark.parametrize("tools", [[], FUNCTIONS[:3]], ids=["no tools", "few tools"])
+async def test_a_request_that_is_passed_on_goes_on_from_the_providers_last_reply(
+    tools: list[Any],
+) -> None:
+    with raw_provider() as provider:
+        async with searched(provider) as client:
+            body = {"model": "m", "input": "more", "previous_response_id": "resp_1"}
+            await client.post("/v1/responses", json={**body, "tools": tools})
+
+    sent = json.loads(provider.requests[0].body)
+    assert sent == {**body, "previous_response_id": "resp_2", "tools": tools}
+
+
+async def test_a_conversation_without_tools_gets_the_result_of_a_search_once() -> None:
+    call = {
+        "type": "function_call", "id": "fc_2", "call_id": "call_2", "name": "tool_3",
+        "arguments": "{}",
+    }  # fmt: skip
+    beside = {**FIRST, "output": [SEARCH, call]}
+    result = {"type": "function_call_output", "call_id": "call_2", "output": "x"}
+    with raw_provider() as provider:
+        async with client_of(provider) as client:
+            provider.bodies = [json.dumps(beside).encode()]
+            body = {"model": "m", "input": "hi", "conversation": "conv_1"}
+            await client.post("/v1/responses", json={**body, "tools": FUNCTIONS})
+            for given in ([result], [ASKED]):
+                await client.post("/v1/responses", json={**body, "input": given})
+
+    first, second = (json.loads(each.body)["input"] for each in provider.requests[1:])
+    assert [each["call_id"] for each in first] == ["call_1", "call_2"]
+    assert second == [ASKED]
+
+
 async def test_the_input_of_a_reply_has_no_search() -> None:
     listed = {"object": "list", "data": [RESULT, SEARCH, ASKED], "has_more": False}
     with raw_provider() as provider:

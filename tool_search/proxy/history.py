@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from tool_search.hosts.chain import ChainItem, ExchangeChain
@@ -13,14 +13,15 @@ __all__ = [
     "Exchange",
     "History",
     "Moment",
+    "continued",
     "conversation_id",
     "exchange_of_reply",
     "keep_exchange",
+    "kept_reply",
     "restore",
 ]
 
 _REPLY_KEY = "reply"
-_SIZES = ("count",)
 _LISTS = ("instead", "later", "results")
 
 
@@ -122,15 +123,8 @@ async def restore(
     }
     before = await _before(body, owner, exchanges)
     items, starts = _with_hidden(dialect, visible, [index for index, _ in counted], known)
-    if before.sent:
-        kept = set(before.sent)
-        items = [
-            item for item in items if not kept.intersection(i for i, _ in dialect.answered(item))
-        ]
-    if before.later:
-        items = dialect.with_later(items, before.later)
     return History(
-        items=items,
+        items=_after(dialect, before, items),
         moments=[*_kept_moments(before), *_moments(dialect, visible, starts)],
         chain=chain,
         first_text=next((t for t in map(dialect.asked, visible) if t is not None), ""),
@@ -138,6 +132,36 @@ async def restore(
         reply_id=before.reply_id,
         answers=before.answers,
     )
+
+
+async def continued(
+    dialect: WireDialect, body: JSON, owner: str, exchanges: ExchangeChain
+) -> tuple[JSON, Exchange | None]:
+    """Return a request that is passed on as it goes on from the provider's own reply.
+
+    Returns:
+        The request, and what was kept for the conversation that it is part of, without what
+        the request has of it; None: nothing changes there.
+    """
+    before = await _before(body, owner, exchanges)
+    visible, name = dialect.items(body), conversation_id(body)
+    changed: JSON = {}
+    if before.reply_id is not None and "previous_response_id" in body:
+        changed["previous_response_id"] = before.reply_id
+    if before.later or before.sent:
+        changed[dialect.items_key] = _after(dialect, before, visible)
+    rest = replace(before, later=(), sent=()) if name and changed else None
+    return {**body, **changed} if changed else body, rest
+
+
+def _after(dialect: WireDialect, before: Exchange, items: list[JSON]) -> list[JSON]:
+    """Return a history that goes on from what the provider keeps."""
+    if before.sent:
+        kept = set(before.sent)
+        items = [
+            item for item in items if not kept.intersection(i for i, _ in dialect.answered(item))
+        ]
+    return dialect.with_later(items, before.later) if before.later else items
 
 
 async def keep_exchange(

@@ -10,7 +10,7 @@ from tool_search.errors import SessionError
 from tool_search.hosts.chain import ExchangeChain
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.proxy.history import History, Moment, restore
+from tool_search.proxy.history import History, Moment, continued, restore
 from tool_search.proxy.report import PassReason
 from tool_search.proxy.requests import ClientRequest, has_tools, profile_of_request
 from tool_search.proxy.settings import ProxyConfig
@@ -43,7 +43,17 @@ class Preparation:
         self._searches: dict[str, ToolSearch] = {}
 
     async def turn(self, asked: ClientRequest) -> Turn | None:
-        """Return the turn of a request; None for one that is passed on as it came."""
+        """Return the turn of a request; None for one that is passed on."""
+        turn = await self._searched(asked)
+        if turn is None:
+            exchanges = self._exchanges
+            body, kept = await continued(asked.dialect, asked.body, asked.owner, exchanges)
+            if body is not asked.body:
+                asked.write(body)
+                asked.kept = kept
+        return turn
+
+    async def _searched(self, asked: ClientRequest) -> Turn | None:
         asked.report.passed = self._reason_to_pass(asked)
         if asked.report.passed:
             return None

@@ -12,6 +12,7 @@ from tool_search.config.strategies import AUTO
 from tool_search.inspector.access import TOKEN_HEADER
 from tool_search.providers.profiles import ProviderProfile, profile_for
 from tool_search.proxy.dialects.base import JSON, Emulated, WireDialect
+from tool_search.proxy.history import Exchange
 from tool_search.proxy.report import Report
 from tool_search.proxy.settings import ClientRule, UpstreamSettings
 from tool_search.values.json import compact_json, read_json
@@ -57,6 +58,8 @@ class ClientRequest:
         body: The body.
         compressed: The body as it came, with its headers, if it was compressed.
         found_by_client: The tools that a client which defers by itself has found.
+        kept: What the provider's conversation still lacks after this request, which is passed
+            on; None: nothing changes there.
     """
 
     dialect: WireDialect
@@ -71,12 +74,17 @@ class ClientRequest:
     body: JSON = field(default_factory=dict)
     compressed: tuple[bytes, httpx2.Headers] | None = None
     found_by_client: Emulated = field(default_factory=lambda: Emulated({}))
+    kept: Exchange | None = None
+
+    def write(self, body: JSON) -> None:
+        """Send the request on with another body."""
+        self.body = body
+        self.raw, self.compressed = json_bytes(body), None
 
     def emulate(self, emulated: Emulated) -> None:
         """Send the request on in a form for a provider that does not know deferred tools."""
         self.found_by_client = emulated
-        self.body = emulated.body
-        self.raw, self.compressed = json_bytes(emulated.body), None
+        self.write(emulated.body)
         betas = self.headers.get("anthropic-beta", "").split(",")
         kept = [beta.strip() for beta in betas if not beta.strip().startswith(_SEARCH_BETAS)]
         self.headers = self.headers.copy()

@@ -20,7 +20,12 @@ from tool_search.proxy.dialects.base import JSON, ReplyStream, SentEvent, WireDi
 from tool_search.proxy.dialects.client_search import ClientSearch
 from tool_search.proxy.dialects.openai_chat import OpenAIChat
 from tool_search.proxy.dialects.openai_responses import OpenAIResponses
-from tool_search.proxy.history import exchange_of_reply
+from tool_search.proxy.history import (
+    conversation_id,
+    exchange_of_reply,
+    keep_exchange,
+    kept_reply,
+)
 from tool_search.proxy.preparation import Preparation
 from tool_search.proxy.report import CLIENT_LEFT, Report
 from tool_search.proxy.requests import (
@@ -199,7 +204,7 @@ class ProxyService:
             asked.report.provider_s += time.monotonic() - began
             self._end(asked, status)
 
-        return await self.forward(
+        reply = await self.forward(
             asked.upstream,
             "POST",
             asked.path,
@@ -208,6 +213,10 @@ class ProxyService:
             query=asked.query,
             ended=ended,
         )
+        name = conversation_id(asked.body)
+        if name and asked.kept is not None and reply.status < 400:
+            await keep_exchange(self._exchanges, asked.owner, [kept_reply(name)], asked.kept)
+        return reply
 
     async def stored(
         self,

@@ -162,8 +162,8 @@ class OpenAIResponses(OpenAIDialect):
 
     def answered(self, item: JSON) -> list[tuple[str, bool]]:
         """Return the ids of the calls that an item answers; the format has no failures."""
-        is_output = item.get("type") == "function_call_output"
-        return [(str(item.get("call_id")), False)] if is_output else []
+        is_output = str(item.get("type")).endswith("_output") and "call_id" in item
+        return [(str(item["call_id"]), False)] if is_output else []
 
     def received(self, reply: JSON, body: JSON) -> JSON:
         """Return a provider's reply with calls as the client's request declares their tools."""
