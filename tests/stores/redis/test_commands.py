@@ -329,6 +329,32 @@ def test_commands_that_read_need_no_right_to_write(
     assert server.ask_all("KEYS", f"{prefix}:*") == before
 
 
+# As in docs/stores.md.
+_WORKER = ("~{}:*", "+@read", "+@write", "+@scripting", "+@connection", "+info", "+time")
+_FORGET = (*_WORKER, "+config|get", "+bgsave", "+bgrewriteaof")
+
+
+@pytest.mark.parametrize("rights", [_WORKER, _FORGET])
+async def test_the_rights_of_the_documentation_are_enough(
+    rights: tuple[str, ...], server: RedisServer, prefix: str
+) -> None:
+    needed = [right.format(prefix) for right in rights]
+    server.ask("ACL", "SETUSER", "worker", "reset", "on", ">secret", *needed)
+    url = server.url.replace("//", "//worker:secret@")
+    async with RedisStore(url, prefix=prefix, keep_days=1) as store:
+        await store.try_write()
+        await fill(store)
+        await store.append_discoveries("group:1", ())
+        await store.set_aside("group:2")
+        assert await store.lock_turn("group:1", holder="one", lease_s=5)
+        await store.unlock_turn("group:1", holder="one")
+        await store.revoke_grants([Grant(rule="send_mail", user="ann")])
+        everything = Selection(conversations=None, tools=None, users=None)
+        assert (await store.erase(everything)).conversations == 2
+        left = await store.rewrite_files()
+    assert ("config|get" in left) is (rights == _WORKER)
+
+
 def test_commands_that_read_accept_a_replica(
     address: tuple[str, ...], catalog: Path, server: RedisServer
 ) -> None:

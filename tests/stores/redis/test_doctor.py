@@ -110,8 +110,10 @@ def test_a_user_without_rights_is_found_and_no_password_shown(
     assert "hunter" not in str([each.to_dict() for each in found])
 
 
-@pytest.mark.parametrize("rights", [("~*", "+@all", "-@write"), ("%R~*", "+@all")])
-def test_a_user_who_may_only_read_is_found(
+@pytest.mark.parametrize(
+    "rights", [("~*", "+@all", "-@write"), ("%R~*", "+@all"), ("~*", "+@all", "-time")]
+)
+def test_a_user_who_may_not_save_is_found(
     own_server: RedisServer, examine: Examine, rights: tuple[str, ...]
 ) -> None:
     own_server.ask("ACL", "SETUSER", "reader", "on", ">hunter2", *rights)
