@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.security.hostile_names import (
@@ -170,6 +170,11 @@ def live(mode: str, first: Listing, steps: list[tuple[str, Listing, str, int]]) 
     mode=st.sampled_from(["tool_search", "tool_search", "full", "skills_like"]),
     first=LISTINGS,
     steps=_STEPS,
+)
+@example(  # one letter is too short a name for Gemini, which gets another one
+    mode="tool_search",
+    first=[(None, wire_name("c", "identifier"), False)],
+    steps=[("list", [(None, "c", False)], "gemini", 0)],
 )
 def test_each_name_is_declared_once_and_runs_what_was_shown(
     mode: str, first: Listing, steps: list[tuple[str, Listing, str, int]]

@@ -32,7 +32,7 @@ RESERVED_NAMES = ("tool_search", "call_tool", "tool_search_tool_bm25", "tool_sea
 
 _RULES = get_args(NameRule)
 # Names that every rule leaves unchanged, as nearly all names are.
-_PLAIN_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
+_PLAIN_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{2,63}")
 _SHORTENED_END = re.compile(r"_[0-9a-f]{8}\Z")
 _MAX_LABEL_CHARS = 100
 _MAX_BASE_CHARS = 240
