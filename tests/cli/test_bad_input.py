@@ -154,7 +154,7 @@ def test_broken_line_of_a_catalog_is_named(
 
 
 CATALOGS = {
-    "missing": (None, "cannot be read: No such file"),
+    "missing": (None, "cannot be read: it does not exist"),
     "binary": (b"\x89PNG\r\n\x1a\n\x00\x00", "line 1: is not text in UTF-8"),
     "binary_later": (b'{"name": "a"}\n\xff\xfe\n', "line 2: is not text in UTF-8"),
     "nulls": (b"\x00" * 64, "line 1, column 1: is not JSON"),

@@ -10,6 +10,7 @@ from typing import Any
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.formats import json_values, parse_tools
+from tool_search.cli.terminal.language import wrong_use
 from tool_search.errors import CatalogError, ConfigurationError
 from tool_search.search import JudgedQuery
 
@@ -95,7 +96,11 @@ def _text(path: Path) -> str:
     try:
         content = sys.stdin.buffer.read() if is_standard_input(path) else path.read_bytes()
     except OSError as exc:
-        raise ConfigurationError(f"{path}: cannot be read: {exc.strerror or exc}") from exc
+        if isinstance(exc, FileNotFoundError):
+            raise wrong_use("use.no_file", path=path) from exc
+        if isinstance(exc, IsADirectoryError):
+            raise wrong_use("use.folder", path=path) from exc
+        raise wrong_use("use.unreadable", path=path, cause=exc.strerror or exc) from exc
     # PowerShell redirects in UTF-16.
     encoding = "utf-16" if content.startswith(_UTF16_MARKS) else "utf-8"
     try:

@@ -17,7 +17,7 @@ from rich.text import Text
 from tool_search.cli.exits import result_console
 from tool_search.cli.options import ConfigOption, JsonOption, PrefixOption, StoreOption
 from tool_search.cli.stores import ChosenStore, choose_store
-from tool_search.cli.terminal.language import spoken
+from tool_search.cli.terminal.language import clauses, spoken
 from tool_search.config.stores import StoreSettings
 from tool_search.discovery.search_tool import clean_description
 from tool_search.search.learned import Evidence
@@ -101,7 +101,7 @@ def _print_table(
     if entries:
         learned = spoken("learned.entries", entries=len(entries), tools=tools)
     kept = spoken("learned.conversations", count=len(conversations))
-    console.print(Text(f"{learned}; {kept}; {place.name}", style="dim"))
+    console.print(Text(clauses(learned, kept, place.name), style="dim"))
     others = [] if place.file is None else [str(each) for each in _other_stores(place.file)]
     if others:
         console.print(Text(spoken("learned.others", files=", ".join(others)), style="dim"))

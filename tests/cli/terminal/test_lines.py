@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tool_search.cli.terminal.lines import cut, wrapped
+from tool_search.cli.terminal.lines import cut, wrapped, wrapped_columns
+from tool_search.i18n import LANGUAGES, Language, text
 
 TEXTS = st.text(st.sampled_from("ab，。：的查询 .,-"), max_size=60)
 
@@ -38,3 +40,14 @@ def test_a_line_does_not_begin_with_a_closing_mark() -> None:
 
 def test_a_word_longer_than_the_line_is_broken() -> None:
     assert wrapped("a convert_length", 8) == "a\nconvert_\nlength"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_description_continues_in_its_column(language: Language) -> None:
+    listed = text("chat.help", language)
+    column = listed.index(listed.split()[1])
+    shown = wrapped_columns(listed, 50)
+    assert all(cell_len(line) <= 50 for line in shown.split("\n"))
+    assert all(line.startswith(("/", " " * column)) for line in shown.split("\n"))
+    assert "".join(shown.split()) == "".join(listed.split())
+    assert wrapped_columns("/quit  ends the chat", 8) == wrapped("/quit  ends the chat", 8)

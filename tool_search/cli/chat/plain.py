@@ -13,7 +13,7 @@ from tool_search.cli.chat.cost import ConversationCost
 from tool_search.cli.exits import side_console
 from tool_search.cli.inspect import NextRequest, ToolState
 from tool_search.cli.terminal.language import number
-from tool_search.cli.terminal.lines import cut, visible, wrapped
+from tool_search.cli.terminal.lines import cut, visible, wrapped, wrapped_columns
 from tool_search.config.bot import ProviderConfig
 from tool_search.demo.trace import found_names
 from tool_search.errors import AllProvidersFailedError, ToolSearchError
@@ -84,7 +84,7 @@ class PlainScreen:
 
     def say(self, key: str, **values: object) -> None:
         """Show a sentence."""
-        self.print_block(text(key, self.language, **values))
+        self.print_block(text(key, self.language, **values), has_columns=key == "chat.help")
 
     def show_tools(self, request: NextRequest, provider: ProviderConfig) -> None:
         """Show the tools of the next request as a table, and its figures."""
@@ -148,11 +148,12 @@ class PlainScreen:
             shown = f"{shown[: _MAX_SHOWN_CHARS - 1]}…"
         self._print(shown, style)
 
-    def print_block(self, lines: str, *, style: str = "") -> None:
+    def print_block(self, lines: str, *, style: str = "", has_columns: bool = False) -> None:
         """Show lines whole; a terminal gets them between words."""
         shown = visible(lines)
         if self._side.is_terminal:
-            shown = wrapped(shown, self._side.width)
+            wrap = wrapped_columns if has_columns else wrapped
+            shown = wrap(shown, self._side.width)
         self._print(shown, style)
 
     def text(self, name: str, **values: object) -> str:

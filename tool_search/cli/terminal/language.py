@@ -12,6 +12,7 @@ from tool_search.i18n import LANGUAGES, Language, language_of_locale, text
 
 __all__ = [
     "choose_language",
+    "clauses",
     "environment_language",
     "named_language",
     "number",
@@ -24,6 +25,7 @@ __all__ = [
 # In the order in which POSIX reads them.
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 _SEPARATORS: Mapping[Language, str] = {"ru-RU": "\u00a0"}
+_SEMICOLONS: Mapping[Language, str] = {"zh-CN": "；"}
 _chosen: ContextVar[Language | None] = ContextVar("language", default=None)
 
 
@@ -74,6 +76,11 @@ def wrong_use(key: str, **values: object) -> ConfigurationError:
 def number(value: float) -> str:
     """Return a whole number with the language's separator of thousands."""
     return f"{value:,.0f}".replace(",", _SEPARATORS.get(spoken_language(), ","))
+
+
+def clauses(*parts: str) -> str:
+    """Return clauses as one line, with the semicolon of the language."""
+    return _SEMICOLONS.get(spoken_language(), "; ").join(parts)
 
 
 def percent(share: float) -> str:

@@ -9,11 +9,12 @@ from itertools import pairwise
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-__all__ = ["breaks", "cut", "visible", "wrapped"]
+__all__ = ["breaks", "cut", "visible", "wrapped", "wrapped_columns"]
 
 _MARK = "…"
 # A word that would leave more than this share of the line empty is cut itself.
 _MAX_EMPTY_SHARE = 0.3
+_COLUMN = re.compile(r"\S.*?\s{2,}(?=\S)")
 _WIDE = r"\u2e80-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uff60"
 # A wide character with the closing marks after it, or a word with its spaces.
 _PIECE = re.compile(
@@ -57,6 +58,24 @@ def wrapped(text: str, cells: int, *, first: int = 0) -> str:
     lines: list[str] = []
     for paragraph in text.split("\n"):
         lines.extend(_lines(paragraph, max(2, cells), 0 if lines else first))
+    return "\n".join(lines)
+
+
+def wrapped_columns(text: str, cells: int) -> str:
+    r"""Return lines of a name, spaces and a description; descriptions continue in their column.
+
+    >>> wrapped_columns("/quit  ends the chat", 15)
+    '/quit  ends the\n       chat'
+    """
+    lines: list[str] = []
+    for line in text.split("\n"):
+        column = _COLUMN.match(line)
+        margin = cell_len(column[0]) if column else 0
+        if column is None or margin > cells / 2:
+            lines.append(wrapped(line, cells))
+        else:
+            described = wrapped(line[column.end() :], cells - margin)
+            lines.append(column[0] + described.replace("\n", f"\n{' ' * margin}"))
     return "\n".join(lines)
 
 
