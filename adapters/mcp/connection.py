@@ -43,6 +43,7 @@ from tool_search.sources.base import (
 from tool_search.sources.definitions import ListedTools, read_definitions
 from tool_search.sources.paced import PacedCalls
 from tool_search.sources.variables import expand
+from tool_search.values.clean_text import clean_line
 
 __all__ = ["ServerConnection"]
 
@@ -446,7 +447,7 @@ class ServerConnection:
             exc = exc.exceptions[0]
         own = isinstance(exc, ConfigurationError | SourceError)
         said = str(exc) if own else self._cause() or describe_exception(exc)
-        return said.removeprefix(f"server {self.name!r}: ")[:_MAX_ERROR_CHARS]
+        return clean_line(said.removeprefix(f"server {self.name!r}: "), _MAX_ERROR_CHARS)
 
     def _cause(self) -> str:
         if self._process is not None:

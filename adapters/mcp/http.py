@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Self
 
@@ -38,6 +39,10 @@ _CONNECT_S = 30.0
 # A call has its own time-out, and a stream of notifications is silent for hours.
 _SILENCE_S = 86_400.0
 _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
+_INTERNAL_ERROR = -32_603
+# By the status of their answers the SDK finds the protocol that the server speaks.
+_NEGOTIATION = ("initialize", "server/discover")
+_ANSWER_TYPES = ("application/json", "text/event-stream")
 
 
 class HttpFailures:
@@ -68,7 +73,9 @@ async def http_transport(
         return _http.AsyncClient(
             auth=given.get("auth"),
             timeout=_http.Timeout(_CONNECT_S, read=_SILENCE_S),
-            transport=_BoundedTransport(settings.url, headers, failures),
+            transport=_BoundedTransport(
+                settings, headers, failures, has_auth=given.get("auth") is not None
+            ),
             follow_redirects=not HAS_SESSIONLESS,
         )
 
@@ -139,9 +146,19 @@ class _Writer:
 class _BoundedTransport(_http.AsyncBaseTransport):  # type: ignore[misc]
     """Sends the headers of an entry to its own origin alone, and bounds what comes back."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], failures: HttpFailures) -> None:
+    def __init__(
+        self,
+        settings: MCPServerSettings,
+        headers: Mapping[str, str],
+        failures: HttpFailures,
+        *,
+        has_auth: bool,
+    ) -> None:
+        self._has_auth = has_auth
+        # Of the deprecated transport the answers come on its stream, not to the POST.
+        self._has_answers = settings.transport != "sse"
         self._inner = _http.AsyncHTTPTransport()
-        self._origin = _origin(_http.URL(url))
+        self._origin = _origin(_http.URL(settings.url))
         self._headers = dict(headers)
         self._failures = failures
 
@@ -155,30 +172,39 @@ class _BoundedTransport(_http.AsyncBaseTransport):  # type: ignore[misc]
         except _http.TransportError as exc:
             unsent = isinstance(exc, _http.ConnectError | _http.ConnectTimeout)
             self._failures.last = f"{type(exc).__name__}: {exc}".rstrip(": ")
-            number = _request_id(request) if is_own else None
-            if number is None:
+            asked = _asked(request) if is_own else None
+            if asked is None:
                 raise
-            return self._refusal(request, number, self._failures.last, unsent=unsent)
+            return _refusal(request, asked, self._failures.last, unsent=unsent)
         return await self._checked(request, response, is_own=is_own)
 
     async def _checked(self, request: Any, response: Any, *, is_own: bool) -> Any:
         status = response.status_code
         if status >= 400:
             self._failures.last = f"HTTP {status} {response.reason_phrase}".strip()
-        if status == 404 and is_own and "mcp-session-id" in request.headers:
-            number = _request_id(request)
-            if number is not None:
+        asked = _asked(request) if is_own and self._has_answers else None
+        if asked is not None:
+            if status == 404 and "mcp-session-id" in request.headers:
                 await response.aclose()
-                return self._refusal(request, number, "its session is over", unsent=True)
-        response.stream = _BoundedStream(response, self._failures)
+                return _refusal(request, asked, "its session is over", unsent=True)
+            problem = self._problem(asked, response)
+            if problem:
+                await response.aclose()
+                return _refusal(request, asked, problem, code=_INTERNAL_ERROR)
+        response.stream = _BoundedStream(response, self._failures, asked)
         return response
 
-    def _refusal(self, request: Any, number: Any, problem: str, *, unsent: bool) -> Any:
-        error = {"code": CONNECTION_CLOSED, "message": problem}
-        content = {"jsonrpc": "2.0", "id": number, "error": error}
-        if unsent:
-            content["error"] = {**error, "data": {"tool_search/unsent": True}}
-        return _http.Response(200, json=content, request=request)
+    def _problem(self, asked: _Asked, response: Any) -> str:
+        """Return why an answer cannot be one; empty if the SDK reads it."""
+        status = response.status_code
+        kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+        if status == 200 and kind not in _ANSWER_TYPES:
+            return f"its answer has the content type {kind[:60]!r}, not JSON or an event stream"
+        # A person may have to permit it; and SDK 2.x reads errors in JSON.
+        is_read = self._has_auth if status in (401, 403) else HAS_SESSIONLESS and "json" in kind
+        if status < 400 or is_read or asked.method in _NEGOTIATION:
+            return ""
+        return self._failures.last
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -188,8 +214,35 @@ def _origin(url: Any) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
-def _request_id(request: Any) -> int | str | None:
-    """Return the id of a JSON-RPC request in a POST; None if it is none."""
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A JSON-RPC request that was sent."""
+
+    number: int | str
+    method: str
+
+    def refused(self, problem: str, *, code: int, unsent: bool = False) -> dict[str, Any]:
+        """Return an error that answers it."""
+        error: dict[str, Any] = {"code": code, "message": problem}
+        if unsent:
+            error["data"] = {"tool_search/unsent": True}
+        return {"jsonrpc": "2.0", "id": self.number, "error": error}
+
+
+def _refusal(
+    request: Any,
+    asked: _Asked,
+    problem: str,
+    *,
+    code: int = CONNECTION_CLOSED,
+    unsent: bool = False,
+) -> Any:
+    content = asked.refused(problem, code=code, unsent=unsent)
+    return _http.Response(200, json=content, request=request)
+
+
+def _asked(request: Any) -> _Asked | None:
+    """Return the JSON-RPC request in a POST; None if it is none."""
     if request.method != "POST" or not request.headers.get("content-type", "").startswith(
         "application/json"
     ):
@@ -199,13 +252,14 @@ def _request_id(request: Any) -> int | str | None:
     except (ValueError, _http.RequestNotRead):
         return None
     number = content.get("id") if isinstance(content, dict) and "method" in content else None
-    return number if isinstance(number, int | str) else None
+    return _Asked(number, str(content["method"])) if isinstance(number, int | str) else None
 
 
 class _BoundedStream(_http.AsyncByteStream):  # type: ignore[misc]
     """The body of a response, which ends with an error if a message is too large."""
 
-    def __init__(self, response: Any, failures: HttpFailures) -> None:
+    def __init__(self, response: Any, failures: HttpFailures, asked: _Asked | None) -> None:
+        self._asked = asked
         self._inner = response.stream
         # Compressed bytes are not text yet.
         self._is_plain = not response.headers.get("content-encoding")
@@ -213,10 +267,33 @@ class _BoundedStream(_http.AsyncByteStream):  # type: ignore[misc]
         self._failures = failures
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._asked is not None and self._is_plain and not self._is_events:
+            yield await self._whole(self._asked)
+            return
         halves = HalfCharacters()
         async for chunk in self._chunks():
             yield halves.feed(chunk) if self._is_plain else chunk
         yield halves.end()
+
+    async def _whole(self, asked: _Asked) -> bytes:
+        """Return the JSON of an answer, of which the SDK reads nothing before its end.
+
+        For one that is cut off the SDK has no error: the request would wait for its time-out.
+        """
+        halves = HalfCharacters()
+        pieces: list[bytes] = []
+        problem = "its answer is cut off, or not JSON"
+        try:
+            async for chunk in self._chunks():
+                pieces += (halves.feed(chunk),)
+        except _http.TransportError as exc:
+            pieces.clear()
+            problem = f"{type(exc).__name__}: {exc}".rstrip(": ")
+        last = next((piece.rstrip() for piece in reversed(pieces) if piece.strip()), b"")
+        if last.endswith(b"}"):
+            return b"".join(pieces) + halves.end()
+        self._failures.last = problem
+        return json.dumps(asked.refused(problem, code=CONNECTION_CLOSED)).encode()
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         count, end = 0, b""
