@@ -20,6 +20,7 @@ from tests.proxy.test_app import CHAT, KEY, REPLY, TOOLS, client_of
 from tool_search.proxy import state
 from tool_search.proxy.app import ToolSearchProxy
 from tool_search.proxy.settings import StateSettings, proxy_config
+from tool_search.proxy.state import SQLiteExchanges
 
 PATH = "/v1/chat/completions"
 SELF_SIGNED = Path(__file__).with_name("self_signed.pem")
@@ -229,6 +230,45 @@ async def test_a_locked_file_costs_no_answer(
 
     assert [locked.json()["choices"], after.json()["choices"]] == [REPLY["choices"]] * 2
     assert caplog.text.count("state_unavailable") == 1
+
+
+async def test_a_locked_file_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "_PATIENCE_S", 0.01)
+    path = tmp_path / "state.db"
+    store = SQLiteExchanges(path, max_exchanges=10, keep_s=60)
+    await store.keep("before", "{}")
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    await store.keep("locked", "{}")
+    other.execute("ROLLBACK")
+    other.close()
+    while_left_alone = await store.load(["before"])
+    monkeypatch.setattr(state, "_PAUSE_S", 0.0)
+    after = await store.load(["before", "locked"])
+    store.close()
+
+    assert (dict(while_left_alone), dict(after)) == ({}, {"before": "{}"})
+
+
+def erase(folder: Path) -> None:
+    """Remove all files of a folder."""
+    for file in folder.iterdir():
+        file.unlink()
+
+
+async def test_an_erased_file_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    store = SQLiteExchanges(path, max_exchanges=10, keep_s=60)
+    await store.keep("before", "{}")
+    erase(tmp_path)
+    erased = await store.load(["before"])
+    await store.keep("after", "{}")
+    store.close()
+
+    assert dict(erased) == {}
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_websocket_is_refused_by_name() -> None:

@@ -34,6 +34,8 @@ CREATE TABLE IF NOT EXISTS installation (secret BLOB NOT NULL)
 """
 _VERSION = 1
 _PATIENCE_S = 2.0
+# A file that has failed is left alone for so long: else each request would wait for it.
+_PAUSE_S = 5.0
 _SECRET_BYTES = 32
 # SQLite takes at most 32,766 values in a statement; histories are shorter.
 _MAX_ASKED = 20_000
@@ -92,8 +94,9 @@ class SQLiteExchanges:
         self._clock = clock
         self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
+        self._place: tuple[int, int] | None = None
         self._writes = 0
-        self._warned = float("-inf")
+        self._warned = self._failed = float("-inf")
 
     def secret(self) -> bytes:
         """Return the secret of the installation, made once; a new one if the file fails."""
@@ -145,22 +148,27 @@ class SQLiteExchanges:
     def _run(self, work: Callable[[sqlite3.Connection], _T]) -> _T | None:
         """Run work in a transaction; log a failure of the file, and return None."""
         with self._lock:
+            if time.monotonic() - self._failed < _PAUSE_S:
+                return None
             try:
                 with self._opened() as file:
                     return work(file)
             except (OSError, sqlite3.Error) as exc:
                 self._warn(exc)
                 self._leave()
+                self._failed = time.monotonic()
                 return None
 
     def _opened(self) -> sqlite3.Connection:
+        if self._connection is not None and self._place != _place_of(self._path):
+            self._leave()  # whoever erases the file erases what it had
         if self._connection is None:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             # Made before SQLite makes it: nobody else may read it, not even for a moment.
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
             file = sqlite3.connect(self._path, timeout=_PATIENCE_S, check_same_thread=False)
             # Kept at once: what fails from here on, closes it.
-            self._connection = file
+            self._connection, self._place = file, _place_of(self._path)
             file.execute("PRAGMA journal_mode = WAL")
             file.execute("PRAGMA synchronous = NORMAL")
             file.executescript(_SCHEMA)
@@ -176,6 +184,15 @@ class SQLiteExchanges:
                 self._path,
                 problem,
             )
+
+
+def _place_of(path: Path) -> tuple[int, int] | None:
+    """Return the file that a path names; None if there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _secret(file: sqlite3.Connection) -> bytes:
