@@ -37,18 +37,21 @@ class HookState:
         methods: The wrapped methods; empty for none.
         cause: The reason why it is not in force; empty if it is.
         loss: The loss by that.
+        is_part: True for a part of AstrBot that is read, not hooked.
     """
 
     name: str
     methods: str = ""
     cause: str = ""
     loss: str = ""
+    is_part: bool = False
 
     def said(self, language: Language) -> str:
         """Return the state in words; names and causes are AstrBot's."""
         if self.methods:
             return text("astrbot.hook", language, name=self.name, methods=self.methods)
-        return text("astrbot.no_hook", language, name=self.name, cause=self.cause, loss=self.loss)
+        key = "astrbot.no_part" if self.is_part else "astrbot.no_hook"
+        return text(key, language, name=self.name, cause=self.cause, loss=self.loss)
 
 
 class InstalledHooks:
@@ -85,7 +88,9 @@ class InstalledHooks:
             self._install(name, places[name], make)
         for part, cause in missing_parts(READ):
             _log.warning("%s", _MISSING.format(part=part, cause=cause, release=part.read_in))
-            self._report[str(part)] = HookState(name=str(part), cause=cause, loss=part.loss)
+            self._report[str(part)] = HookState(
+                name=str(part), cause=cause, loss=part.loss, is_part=True
+            )
 
     def restore(self) -> None:
         """Install hooks again that another plugin has removed."""
