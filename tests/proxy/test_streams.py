@@ -198,3 +198,21 @@ def test_marks_and_events_of_other_kinds_do_no_harm() -> None:
     assert lines[-1] == "data: [DONE]"
     assert [line.count("[DONE]") for line in lines].count(1) == 1
     assert "ok" in "".join(lines)
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["a chunk of its own", "with the last choice"])
+def test_the_usage_of_a_stream_is_where_the_provider_has_it(*, apart: bool) -> None:
+    usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+    choice = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    ends: list[dict[str, Any]] = [{"choices": [choice]}, {"choices": [], "usage": usage}]
+    if not apart:
+        ends = [{"choices": [choice], "usage": usage}]
+    pieces = [chunk({"role": "assistant", "content": "ok"})]
+    pieces += [f"data: {json.dumps({'id': 'x', **each})}\n\n".encode() for each in ends]
+    with before(Streaming([*pieces, b"data: [DONE]\n\n"])) as address:
+        lines = list(events(address))
+
+    seen = [json.loads(line.removeprefix("data: ")) for line in lines[1:-1]]
+    assert [(each["choices"], each.get("usage")) for each in seen] == [
+        (each["choices"], each.get("usage")) for each in ends
+    ]

@@ -194,6 +194,7 @@ class _ChunkStream(ReplyStream):
         self._next_index = 0
         self._first_id: object = None
         self._usages: list[JSON] = []
+        self._is_usage_apart = True
         self._base: JSON = {}
         self.begin_step()
 
@@ -223,6 +224,7 @@ class _ChunkStream(ReplyStream):
             if self._usage is None:
                 self._usages.append({})
             self._usage = self._usages[-1] = data["usage"]
+            self._is_usage_apart = not data.get("choices")
         if data.get("choices") is None:
             yield event
             return
@@ -307,21 +309,15 @@ class _ChunkStream(ReplyStream):
         yield self._chunk({"tool_calls": [call]}, None)
 
     def finish(self) -> Iterator[SentEvent]:
-        """Yield the chunks that end the completion."""
-        yield self._chunk({}, _finish_reason(self._reason, self._next_index > 0))
-        if self._usages and self._asks_usage:
-            yield SentEvent(
-                None,
-                {
-                    **self._base,
-                    "choices": [],
-                    "usage": _usage(self._usages),
-                },
-            )
-
-    @property
-    def _asks_usage(self) -> bool:
-        return bool((self.body.get("stream_options") or {}).get("include_usage"))
+        """Yield the chunks that end the completion, with the usage where the provider has it."""
+        last = self._chunk({}, _finish_reason(self._reason, self._next_index > 0))
+        usage = {"usage": _usage(self._usages)} if self._usages else {}
+        if self._is_usage_apart:
+            yield last
+            if usage:
+                yield SentEvent(None, {**self._base, "choices": [], **usage})
+        else:
+            yield SentEvent(None, {**last.data, **usage})
 
     def _chunk(self, delta: JSON, reason: object) -> SentEvent:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
