@@ -225,12 +225,12 @@ def test_wrong_line_of_queries_is_named(
         (("search", "--catalog", "{catalog}", "--query", "a", "--limit", "x"), "--limit"),
         (
             ("search", "--catalog", "{catalog}", "--query", "a", "--engine", "bm26"),
-            "--engine 'bm26': there are bm25, rank_bm25, lexical, regex, semantic, hybrid",
+            "--engine 'bm26' must be one of bm25, rank_bm25, lexical, regex, semantic, hybrid",
         ),
         (("eval", "--catalog", "{catalog}"), "--queries"),
         (
             ("inspect", "--catalog", "{catalog}", "--provider", "opener"),
-            "(or openai), openai-chat; did you mean 'openai'?",
+            "openai, openai-chat; did you mean 'openai'?",
         ),
         (
             ("inspect", "--catalog", "{catalog}", "--provider", "anthropic", "--mode", "fast"),

@@ -89,7 +89,12 @@ class _Commands(TyperGroup):
     def make_context(self, info_name: Any, args: list[str], *rest: Any, **more: Any) -> Any:
         """Return the context of the arguments; `--language` may be anywhere in them."""
         with usage_errors():
-            return super().make_context(info_name, take_language(args), *rest, **more)
+            rest_of_arguments = take_language(args)
+            try:
+                return super().make_context(info_name, rest_of_arguments, *rest, **more)
+            except OSError as exc:  # of typer's --install-completion
+                cause = f"{exc.filename}: {exc.strerror}"
+                raise SpokenUsageError(spoken("usage.completion", cause=cause)) from exc
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the first argument names."""

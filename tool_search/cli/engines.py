@@ -10,7 +10,7 @@ from rich.progress import Progress
 
 from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import say, side_console
-from tool_search.cli.options import known_spelling
+from tool_search.cli.options import chosen
 from tool_search.cli.terminal.language import spoken
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
@@ -39,20 +39,20 @@ def index_of(
         SearchError: The engine cannot index these tools.
     """
     given = (("engine", engine, ENGINES), ("preset", preset, PRESETS))
-    chosen = {key: known_spelling(name, names) for key, name, names in given if name is not None}
+    named = {key: chosen(f"--{key}", name, names) for key, name, names in given if name is not None}
     try:
-        settings = SearchSettings.model_validate(chosen)
+        settings = SearchSettings.model_validate(named)
     except ValidationError as exc:
-        raise ConfigurationError(_problem(exc, chosen)) from exc
+        raise ConfigurationError(_problem(exc, named)) from exc
     with _progress() as progress:
         return build_index(tools, settings, progress=progress)
 
 
-def _problem(error: ValidationError, chosen: Mapping[str, str]) -> str:
+def _problem(error: ValidationError, named: Mapping[str, str]) -> str:
     """Return the error message for the first wrong option."""
     first = error.errors(include_url=False)[0]
     option, message = first["loc"][0], first["msg"].removeprefix("Value error, ")
-    return f"--{option} {chosen[str(option)]!r}: {message}"
+    return f"--{option} {named[str(option)]!r}: {message}"
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import typer
 from tool_search.cli.exits import say, tell
 from tool_search.cli.options import ConfigOption, JsonOption, PrefixOption, StoreOption
 from tool_search.cli.stores import ChosenStore, choose_store
-from tool_search.cli.terminal.language import clauses, spoken, wrong_use
+from tool_search.cli.terminal.language import clauses, enumerated, spoken, wrong_use
 from tool_search.errors import StoreError
 from tool_search.stores import SQLiteStore
 from tool_search.stores.erasure import Erased, Export, Selection
@@ -165,7 +165,7 @@ def _as_line(name: str, erased: Erased, selection: Selection, export: Path | Non
     if selection.users != () or erased.grants:
         parts.append(spoken("forget.grants", count=erased.grants))
     *first, last = parts
-    listed = spoken("forget.and", first=", ".join(first), last=last) if first else last
+    listed = spoken("forget.and", first=enumerated(first), last=last) if first else last
     line = spoken("forget.erased", listed=listed, file=name)
     if export is None:
         return line

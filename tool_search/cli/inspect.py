@@ -364,10 +364,7 @@ def _cache(request: PlannedRequest, profile: ProviderProfile) -> dict[str, objec
 
 
 def _kind(name: str) -> ProviderKind:
-    try:
-        dialect = dialect_of(name)
-    except ConfigurationError as exc:
-        raise ConfigurationError(f"--provider {exc}") from exc
+    dialect = dialect_of(chosen("--provider", name, KINDS))
     return next(kind for kind in PROVIDERS.values() if kind.dialect == dialect)
 
 

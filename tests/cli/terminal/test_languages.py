@@ -95,8 +95,12 @@ def test_errors_of_use_are_in_the_persons_language(command: Command, language: L
         "search --catalog {tools} --query x --limit 0",
         "search --catalog {tools} --query x --limit many",
         "search --query x",
+        "search --catalog {folder}/none.json --query x",
+        "search --catalog {folder} --query x",
+        "search --catalog {tools} --query x --engine semantc",
         "search --catalog {tools} --query x --store {folder}/none.db",
         "inspect --catalog {tools}",
+        "inspect --catalog {tools} --provider antropic",
         "inspect --catalog {tools} --provider anthropic --mode fast",
         "inspect --catalog {tools} --provider anthropic --discovered get_wether",
         "inspect --catalog {tools} --provider anthropic --model=",
@@ -110,6 +114,7 @@ def test_errors_of_use_are_in_the_persons_language(command: Command, language: L
         "replay --catalog {tools} --days many",
         "chat --config {folder}/none.yaml",
         "init --folder {folder} --provider openai --model=",
+        "init --folder {folder} --provider antropic",
         "serve-stand-in --port 70000",
         "proxy",
         "gateway",
@@ -175,6 +180,19 @@ def test_a_command_that_cannot_be_imported_breaks_no_help(
     assert "search" in command("-h").out
     with pytest.raises(ModuleNotFoundError):  # no extra brings this one
         command("proxy", "--port", "1")
+
+
+def test_completion_that_cannot_be_written_says_so(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    home = tmp_path / "home"
+    home.write_text("a file, and no folder", encoding="utf-8")
+    monkeypatch.setenv("HOME", str(home))
+    refused = command("--install-completion", "bash")
+    assert (refused.status, refused.out) == (2, "")
+    assert "Completion cannot be installed" in refused.err
+    assert "--show-completion" in refused.err
 
 
 def test_completion_lists_commands_and_options() -> None:

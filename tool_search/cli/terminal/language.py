@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 
 from tool_search.errors import ConfigurationError
@@ -13,6 +13,7 @@ from tool_search.i18n import LANGUAGES, Language, language_of_locale, text
 __all__ = [
     "choose_language",
     "clauses",
+    "enumerated",
     "environment_language",
     "named_language",
     "number",
@@ -26,6 +27,7 @@ __all__ = [
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 _SEPARATORS: Mapping[Language, str] = {"ru-RU": "\u00a0"}
 _SEMICOLONS: Mapping[Language, str] = {"zh-CN": "；"}
+_COMMAS: Mapping[Language, str] = {"zh-CN": "、"}
 _chosen: ContextVar[Language | None] = ContextVar("language", default=None)
 
 
@@ -81,6 +83,11 @@ def number(value: float) -> str:
 def clauses(*parts: str) -> str:
     """Return clauses as one line, with the semicolon of the language."""
     return _SEMICOLONS.get(spoken_language(), "; ").join(parts)
+
+
+def enumerated(phrases: Iterable[str]) -> str:
+    """Return phrases as one line, with the comma of the language."""
+    return _COMMAS.get(spoken_language(), ", ").join(phrases)
 
 
 def percent(share: float) -> str:
