@@ -131,6 +131,23 @@ def test_deferred_tools_that_a_client_found_are_declared_plainly(server: StandIn
     assert request.headers["anthropic-beta"] == "context-1m-2025-08-07"
 
 
+def test_found_tools_are_declared_in_the_order_of_the_history(server: StandInServer) -> None:
+    def searched(place: int) -> list[dict[str, Any]]:
+        call_id, name = f"toolu_{place}", NAMES[place]
+        call = {"type": "tool_use", "id": call_id, "name": "ToolSearch", "input": {}}
+        content = [{"type": "tool_reference", "tool_name": name}]
+        result = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+        return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+
+    history = [HISTORY[0], *searched(9), *searched(3)]
+    choice = {"type": "tool", "name": NAMES[1]}
+    tools = [DEFERRED[0], OWN_SEARCH, *DEFERRED[1:]]
+    post(server, {"tools": tools, "messages": history, "tool_choice": choice})
+
+    (request,) = server.requests
+    assert request.tool_names == ("ToolSearch", NAMES[9], NAMES[3], NAMES[1])
+
+
 def test_a_search_of_the_service_is_answered_here(server: StandInServer) -> None:
     search = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
     question = [{"role": "user", "content": "Count the words."}]

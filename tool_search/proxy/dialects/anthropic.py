@@ -66,21 +66,19 @@ class AnthropicMessages(WireDialect):
         """Return the request for a provider that does not know deferred tools.
 
         Without a search of the service, the client searches by itself, and the deferred tools
-        that the history refers to are declared.
+        that the history refers to are declared, in its order: so the list grows at its end.
         """
         items, tools = self.items(body), body.get("tools") or []
-        referred = (name for item in items for name in _references(item))
-        called = (call.name for item in items for call in self.calls(item))
-        found = dict.fromkeys((*referred, *called))
+        found = dict.fromkeys(
+            name
+            for item in items
+            for name in (*_references(item), *(call.name for call in self.calls(item)))
+        )
         searches = any(map(_is_search, tools))
-        shown = [
-            entry
-            for entry in tools
-            if not _is_search(entry)
-            and (searches or not entry.get("defer_loading") or entry.get("name") in found)
-        ]
+        shown = [entry for entry in tools if not _is_search(entry)]
         if not searches:
-            shown = [{k: v for k, v in t.items() if k != "defer_loading"} for t in shown]
+            required = (name for _, name in self.required_tools(body))
+            shown = _undeferred(shown, [*found, *required])
         emulated = {**body, "tools": shown, "messages": [_with_names(item) for item in items]}
         return Emulated(emulated, tuple(found), is_searched=searches)
 
@@ -313,6 +311,14 @@ class _MessageStream(ReplyStream):
         """Yield Anthropic's `error` event."""
         own = AnthropicMessages().error_body(status or 502, message)
         yield SentEvent("error", body if body and body.get("type") == "error" else own)
+
+
+def _undeferred(tools: Sequence[JSON], found: Iterable[str]) -> list[JSON]:
+    """Return the tools that are not deferred, then those that were found, without marks of it."""
+    waiting = {str(tool.get("name")): tool for tool in tools if tool.get("defer_loading")}
+    named = [waiting[name] for name in dict.fromkeys(found) if name in waiting]
+    shown = [*(tool for tool in tools if not tool.get("defer_loading")), *named]
+    return [{k: v for k, v in tool.items() if k != "defer_loading"} for tool in shown]
 
 
 def _is_search(entry: JSON) -> bool:
