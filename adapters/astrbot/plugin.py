@@ -34,6 +34,7 @@ from tool_search.adapters.astrbot.preferences import (
     follow_settings,
     is_admin,
     is_switched_off,
+    name_rule_of,
     own_mode,
     plugin_of,
     restricted_tools,
@@ -411,9 +412,9 @@ class AstrBotToolSearch:
         instructions = view.instructions
         before = view.insertion_points
         view.complete((*turn.history, user_message(turn.prompt)))
+        named = replace(UNLIMITED, name_rule=name_rule_of(turn.provider))
         written = [
-            as_context(said, UNLIMITED)
-            for said in unsaved(view.insertion_points, before, turn.history)
+            as_context(said, named) for said in unsaved(view.insertion_points, before, turn.history)
         ]
         contexts = [*(request.contexts or ()), *written]
         if contexts:

@@ -25,9 +25,10 @@ from tool_search.adapters.astrbot.settings import (
 from tool_search.adapters.astrbot.surface import PICTURE_CHOICE, is_there
 from tool_search.adapters.astrbot.tools import without_guard
 from tool_search.adapters.wire.values import mapping_of
+from tool_search.catalog.names import NameRule
 from tool_search.catalog.tool import Tool
 from tool_search.errors import ConfigurationError
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profiles import ProviderProfile, profile_for
 
 __all__ = [
     "PlaceSettings",
@@ -38,6 +39,7 @@ __all__ = [
     "follow_settings",
     "is_admin",
     "is_switched_off",
+    "name_rule_of",
     "own_mode",
     "plugin_of",
     "provider_id",
@@ -124,20 +126,36 @@ def demands_of(provider: Any) -> tuple[str | None, str | None]:
 
     None for what it does not demand; AstrBot sends what a message of its history has.
     """
-    kind, address = _of_provider(provider, "type"), _of_provider(provider, "api_base")
-    model = str(provider.get_model() or "") if provider is not None else ""
-    if kind == _GEMINI:
-        facts = profile_for("openai_chat", model, base_url=_GEMINI_ADDRESS)
-        signature = facts.missing_signature
+    facts = _facts(provider)
+    if facts is None:
+        return None, None
+    signature = facts.missing_signature
+    if _of_provider(provider, "type") == _GEMINI:
         # AstrBot decodes it, and Google's SDK writes bytes.
         return None, None if signature is None else b64encode(signature.encode()).decode()
-    if kind != _OPENAI_CHAT or not model:
-        return None, None
+    return facts.missing_reasoning, signature
+
+
+def name_rule_of(provider: Any) -> NameRule:
+    """Return the rule for the names of tools of a provider whose list AstrBot writes."""
+    facts = _facts(provider)
+    return "common" if facts is None else facts.name_rule
+
+
+def _facts(provider: Any) -> ProviderProfile | None:
+    """Return what is known of a provider with OpenAI's or Gemini's dialect; None of others."""
+    kind, address = _of_provider(provider, "type"), _of_provider(provider, "api_base")
+    if kind not in (_GEMINI, _OPENAI_CHAT):
+        return None
+    model = str(provider.get_model() or "")
+    if kind == _GEMINI:
+        return profile_for("openai_chat", model, base_url=_GEMINI_ADDRESS)
+    if not model:
+        return None
     try:
-        facts = profile_for("openai_chat", model, base_url=str(address or "") or None)
+        return profile_for("openai_chat", model, base_url=str(address or "") or None)
     except ConfigurationError:  # an address that is none
-        return None, None
-    return facts.missing_reasoning, facts.missing_signature
+        return None
 
 
 def provider_id(provider: Any) -> str:

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 from tool_search.adapters.astrbot.kept import ConversationId
-from tool_search.adapters.astrbot.preferences import provider_id
+from tool_search.adapters.astrbot.preferences import name_rule_of, provider_id
 from tool_search.adapters.astrbot.reports import Savings
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
 from tool_search.adapters.astrbot.tools import without_reminders
 from tool_search.adapters.astrbot.webui.activity import Timeline
 from tool_search.adapters.wire.results import result_text
-from tool_search.catalog.names import wire_name
+from tool_search.catalog.names import NameRule, wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import CallDecision
 from tool_search.conversation.session import ToolSearchSession
@@ -153,6 +153,11 @@ class AstrBotConversation:
         return self.view.check(name, arguments)
 
 
+def _names_of(name: str) -> set[str]:
+    """Return a canonical name with those that providers take for it."""
+    return {name, *(wire_name(name, rule) for rule in get_args(NameRule))}
+
+
 class AstrBotRun:
     """The tools of one run of AstrBot's agent.
 
@@ -257,7 +262,7 @@ class AstrBotRun:
         tool = catalog.get(name) or catalog.by_wire_name.get(name)
         if tool is not None:
             return tool
-        gone = (entry.tool for entry in discoveries if name in (entry.name, wire_name(entry.name)))
+        gone = (entry.tool for entry in discoveries if name in _names_of(entry.name))
         return next(gone, None)
 
     def is_own(self, name: str) -> bool:
@@ -296,7 +301,7 @@ class AstrBotRun:
         if found.error is None:
             self.conversation.timeline.search(found.query, found.names)
         # A model calls a tool by its name in the list.
-        return result_text(found, UNLIMITED)
+        return result_text(found, replace(UNLIMITED, name_rule=name_rule_of(self.provider)))
 
     def canonical(self, name: str) -> str:
         """Return the canonical name of a tool that a history names; others stay as they are."""

@@ -14,11 +14,12 @@ from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 from tool_search.adapters.anthropic.wire import encode_tools as encode_claude_tools
+from tool_search.adapters.astrbot.preferences import name_rule_of
 from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.run import LIMITED, UNLIMITED, AstrBotRun
 from tool_search.adapters.astrbot.tools import declared_parameters
 from tool_search.adapters.openai_responses.tools import encode_tools as encode_responses_tools
-from tool_search.catalog.names import wire_name
+from tool_search.catalog.names import NameRule, wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import RunCall
 from tool_search.discovery.queries import joined_queries, read_queries
@@ -277,19 +278,20 @@ class SearchingTools:
         cleaned or cut. No name comes twice.
         """
         run, declared = self.tool_search_run, set()
+        rule = name_rule_of(run.provider)
         for name in names:
             tool = run.executors.get(name) or self.get_tool(name)
             definition = run.definition(name)
-            if tool is not None and definition is not None and _differs(tool, definition):
-                tool = self._checking_tool(definition, wire_name(name))
+            if tool is not None and definition is not None and _differs(tool, definition, rule):
+                tool = self._checking_tool(definition, wire_name(name, rule))
             if tool is not None and tool.name not in declared:
                 declared.add(tool.name)
                 yield tool
 
 
-def _differs(tool: Any, definition: Tool) -> bool:
+def _differs(tool: Any, definition: Tool, rule: NameRule) -> bool:
     """True if AstrBot's declaration of a tool differs from its definition."""
-    if tool.name != wire_name(definition.name) or definition.declared_schema.changes:
+    if tool.name != wire_name(definition.name, rule) or definition.declared_schema.changes:
         return True
     if not definition.is_third_party:
         return False

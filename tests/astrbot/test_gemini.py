@@ -35,7 +35,11 @@ def model(body: dict[str, Any]) -> dict[str, Any]:
         if "functionResponse" in part
     ]
     if not results:
-        return called("tool_search", {"query": "convert length"})
+        asked = "train tickets" if "train" in str(body["contents"][-1]) else "convert length"
+        return called("tool_search", {"query": asked})
+    if "train" in str(results[0]):
+        said = {"text": f"read: {results[-1]['response']}"}
+        return replied(said) if len(results) > 1 else called(declared(body)[-1], {})
     if len(results) == 1:
         arguments = {"value": 1, "from_unit": "m", "to_unit": "ft"}
         return called("convert_length", arguments)
@@ -91,3 +95,34 @@ def test_compatible_endpoints_get_a_list_that_grows(
     assert third == second
     assert all(b"defer_loading" not in request.raw_body for request in server.requests)
     assert not server.violations
+
+
+TRAINS = """
+from astrbot.core.agent.tool import FunctionTool
+class Trains(FunctionTool):
+    async def call(self, context, **arguments):
+        return f"ran {self.name}"
+tool = Trains(
+    name="12306-tickets", description="Books train tickets.",
+    parameters={"type": "object", "properties": {}},
+)
+tool.handler_module_path = "data.plugins.astrbot_plugin_toolbox.main"
+bot.lifecycle.provider_manager.llm_tools.func_list.append(tool)
+"""
+
+
+@pytest.mark.parametrize("provider", ["gemini", "openai"])
+def test_a_name_that_begins_with_a_digit_is_sent_where_it_may_be(
+    bot: AstrBot, server: StandInServer, gemini: Service, provider: str
+) -> None:
+    """Gemini and Kimi refuse the whole request with it."""
+    bot.ask("run", code=TRAINS)
+    try:
+        answer = bot.say("book train tickets", user=new_user(), provider=provider)
+    finally:
+        bot.ask("run", code="bot.lifecycle.provider_manager.llm_tools.func_list.pop()")
+    assert "ran 12306-tickets" in answer
+    if provider == "openai":
+        assert server.requests[-1].tool_names[-1] == "12306-tickets"
+    else:
+        assert declared(gemini.asked[-1][1])[-1].startswith("t_12306-tickets_")
