@@ -317,6 +317,8 @@ class ProxyService:
             raw = response.content
             reply = await read_object(raw) if response.status_code < 400 else None
             if reply is None:
+                if self._drops_thinking(asked, turn, response):
+                    continue
                 return self._as_it_came(asked, response, raw)
             if await asyncio.to_thread(turn.take, reply) is not None:
                 break
@@ -368,11 +370,23 @@ class ProxyService:
             # An error, a page, or a provider that cannot stream.
             async with stack, asked.report.waits():
                 await response.aread()
+            if self._drops_thinking(asked, turn, response):
+                return await self._streamed(asked, turn)
             return await self._whole(asked, turn, response)
         stream = turn.dialect.stream(turn.holds, turn.body)
         visible = self._visible(asked, turn, stream, stack, response)
         events = self._events(asked, stream, visible)
         return ProxyReply(response.status_code, self._reply_headers(asked, response), events)
+
+    def _drops_thinking(self, asked: ClientRequest, turn: Turn, response: httpx2.Response) -> bool:
+        """True if a refused request is sent again without the thinking of earlier replies."""
+        if not turn.drop_thinking(response.status_code, response.content):
+            return False
+        _log.warning(
+            "upstream %s: the thinking of earlier replies does not fit, and is left out",
+            asked.upstream.id,
+        )
+        return True
 
     async def _translated(self, asked: ClientRequest, search: ClientSearch) -> ProxyReply:
         """Answer a client that searches by itself with the reply of a provider that cannot."""

@@ -41,6 +41,8 @@ __all__ = ["Search", "Turn"]
 
 # Replies with nothing but searches, after the model was answered that there is no more.
 _MAX_REFUSED = 3
+# "The block is bound to a different conversation", of Anthropic.
+_BOUND = b"bound to a different conversation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ class Turn:
     _results: list[str] = field(default_factory=list)
     _later: list[JSON] = field(default_factory=list)
     _plan: RequestPlan | None = None
+    _drops_thinking: bool = False
 
     def request(self) -> bytes:
         """Return the body of the provider's next request."""
@@ -115,6 +118,20 @@ class Turn:
             body["previous_response_id"] = self.history.reply_id
         self.dialect.write_system(body, self.view.instruct)
         return compact_json(body).encode("utf-8", "replace")
+
+    def drop_thinking(self, status: int, refusal: bytes) -> bool:
+        """Leave out earlier thinking if the provider refuses it; False: it refuses something else.
+
+        The thinking of some models is bound to the exact requests before it, which are lost with
+        the state, or were other ones before a client used the proxy.
+        """
+        is_bound = self.profile.thinking_bound_to_prefix and status == 400 and _BOUND in refusal
+        if not is_bound or self._drops_thinking or self.replies:
+            return False
+        self._drops_thinking = True
+        self.body, items = self.dialect.without_thinking(self.body, self.history.items)
+        self.history = replace(self.history, items=items)
+        return True
 
     def _items(self) -> list[JSON]:
         """Return the history for the next request."""

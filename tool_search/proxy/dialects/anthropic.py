@@ -34,6 +34,7 @@ _PLAIN = (None, "custom")
 _SEARCH_TOOL = "tool_search_tool"
 # Text of a message without content: a request with an empty message is refused.
 _EMPTY = "…"
+_THINKING = ("thinking", "redacted_thinking")
 # Texts of a block that come in pieces, by their keys in a delta.
 _TEXTS = ("text", "thinking", "signature")
 
@@ -153,6 +154,16 @@ class AnthropicMessages(WireDialect):
         """Return a provider's reply as the items that the next request has."""
         content = reply.get("content") or []
         return [{"role": "assistant", "content": content}] if content else []
+
+    def without_thinking(self, body: JSON, items: list[JSON]) -> tuple[JSON, list[JSON]]:
+        """Return a request and its history without the thinking of earlier replies."""
+        plain = [_without_thinking(item) if self.is_reply(item) else item for item in items]
+        thinking = body.get("thinking")
+        is_budget = isinstance(thinking, dict) and thinking.get("type") == "enabled"
+        # Thinking with a budget is refused while calls of a reply without any are answered.
+        if is_budget and plain and self.answered(plain[-1]):
+            return {**body, "thinking": {"type": "disabled"}}, plain
+        return body, plain
 
     def is_cut(self, reply: JSON) -> bool:
         """True if the provider cut a reply off, so that its last call may be broken."""
@@ -384,6 +395,13 @@ def _written(entry: ListedTool) -> JSON:
 
 def _unmarked(tool: JSON) -> JSON:
     return {key: value for key, value in tool.items() if key != "cache_control"}
+
+
+def _without_thinking(message: JSON) -> JSON:
+    blocks = [block for block in _blocks(message) if block.get("type") not in _THINKING]
+    if len(blocks) == len(_blocks(message)):
+        return message
+    return {**message, "content": blocks or [{"type": "text", "text": _EMPTY}]}
 
 
 def _without_marks(message: JSON) -> JSON:

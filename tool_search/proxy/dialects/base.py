@@ -301,6 +301,10 @@ class WireDialect(ABC):
         """
         return [*items]
 
+    def without_thinking(self, body: JSON, items: list[JSON]) -> tuple[JSON, list[JSON]]:
+        """Return a request and its history without the thinking of earlier replies."""
+        return body, items
+
     @abstractmethod
     def is_cut(self, reply: JSON) -> bool:
         """True if the provider cut a reply off, so that its last call may be broken."""
