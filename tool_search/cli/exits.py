@@ -21,6 +21,7 @@ __all__ = [
     "FAILED",
     "INTERRUPTED",
     "WRONG_USE",
+    "fitting",
     "guarded",
     "result_console",
     "say",
@@ -90,12 +91,17 @@ def say_notices(notices: Iterable[Notice]) -> None:
 
 def say(message: str) -> None:
     """Print a message on standard error; a terminal gets whole words."""
-    typer.echo(_fitting(message, side_console()), err=True)
+    typer.echo(fitting(message), err=True)
 
 
 def tell(message: str) -> None:
     """Print a sentence for a person on standard output; a terminal gets whole words."""
     typer.echo(_fitting(message, result_console()))
+
+
+def fitting(message: str) -> str:
+    """Return a message for standard error; a terminal gets whole words."""
+    return _fitting(message, side_console())
 
 
 def _fitting(message: str, console: Console) -> str:

@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from tool_search.cli.exits import FAILED, result_console, say
@@ -22,6 +21,7 @@ from tool_search.cli.files import is_standard_input, read_catalog, read_judged_q
 from tool_search.cli.options import JsonOption
 from tool_search.cli.search import explanation_lines
 from tool_search.cli.terminal.language import spoken_language, wrong_use
+from tool_search.cli.terminal.tables import indented, print_figures
 from tool_search.discovery.search_tool import clean_description
 from tool_search.doctor.costs import ProviderCost
 from tool_search.doctor.examine import Examination, examine_bot, examine_catalog
@@ -192,7 +192,8 @@ def _print(file: str, found: Examination, fixed: Iterable[Finding], language: La
     if found.search is not None:
         _print_search(console, found.search, language)
     if found.costs:
-        console.print(_costs_table(found.costs, language))
+        console.print(Text(text("examined.costs", language), style="italic"))
+        _print_costs(console, found.costs, language)
     if found.worst:
         console.print(Text(text("examined.worst", language, names=", ".join(found.worst))))
     console.print(Text(_summary(found, language), style="bold"))
@@ -212,8 +213,10 @@ def _print_finding(console: Console, file: str, finding: Finding, language: Lang
             f" {finding.code}  {where}{named}",
         )
     )
-    console.print(Text(f"  {clean_description(finding.message(language))}"))
-    console.print(Text(f"  {clean_description(finding.remedy(language))}", style="green"))
+    message = clean_description(finding.message(language))
+    console.print(Text(indented(message, console.width)))
+    remedy = clean_description(finding.remedy(language))
+    console.print(Text(indented(remedy, console.width), style="green"))
 
 
 def _print_search(console: Console, found: ExplainedSearch, language: Language) -> None:
@@ -234,15 +237,12 @@ def _print_search(console: Console, found: ExplainedSearch, language: Language) 
         console.print(Text(text("examined.core", language, names=", ".join(found.core))))
 
 
-def _costs_table(costs: Iterable[ProviderCost], language: Language) -> Table:
-    table = Table(title=text("examined.costs", language), title_justify="left")
+def _print_costs(console: Console, costs: Iterable[ProviderCost], language: Language) -> None:
     columns = ("provider", "strategy", "mode", "limit", "tools", "tokens", "full", "pays")
-    for key in (*columns, "searches", "cache"):
-        right = key not in ("provider", "strategy", "mode")
-        table.add_column(text(f"examined.{key}", language), justify="right" if right else "left")
-    for cost in costs:
-        table.add_row(
-            Text(f"{cost.provider} ({cost.model})"),
+    headings = [text(f"examined.{key}", language) for key in (*columns, "searches", "cache")]
+    rows = [
+        (
+            f"{cost.provider} ({cost.model})",
             cost.strategy,
             cost.mode,
             _number(cost.max_tools),
@@ -253,7 +253,9 @@ def _costs_table(costs: Iterable[ProviderCost], language: Language) -> Table:
             _number(cost.break_even_searches),
             _number(cost.cached_tokens),
         )
-    return table
+        for cost in costs
+    ]
+    print_figures(console, headings, rows, texts=3)
 
 
 def _number(value: int | None) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tool_search.cli.exits import say, tell
+from tool_search.cli.exits import fitting, say, tell
 from tool_search.cli.start.files import MODELS, bot_tools, bot_yaml
 from tool_search.cli.terminal.language import spoken, wrong_use
 from tool_search.cli.terminal.usage import near
@@ -85,7 +85,7 @@ def _ask(key: str, default: str, **values: object) -> str:
     if not sys.stdin.isatty():
         return default
     # On standard error, as everything that is not a result.
-    sys.stderr.write(f"{spoken(key, default=default, **values)} ")
+    sys.stderr.write(f"{fitting(spoken(key, default=default, **values))} ")
     sys.stderr.flush()
     return sys.stdin.readline().strip() or default
 
