@@ -93,6 +93,15 @@ async def test_a_conversation_without_tools_gets_the_result_of_a_search_once() -
     assert second == [ASKED]
 
 
+async def test_a_response_in_the_background_is_not_searched() -> None:
+    body = {"model": "m", "input": "hi", "tools": FUNCTIONS, "background": True}
+    with raw_provider() as provider:
+        async with client_of(provider) as client:
+            await client.post("/v1/responses", json=body)
+
+    assert json.loads(provider.requests[0].body) == body
+
+
 async def test_the_input_of_a_reply_has_no_search() -> None:
     listed = {"object": "list", "data": [RESULT, SEARCH, ASKED], "has_more": False}
     with raw_provider() as provider:

@@ -57,6 +57,13 @@ class OpenAIResponses(OpenAIDialect):
             return [{"role": "user", "content": given}]
         return super().items(body)
 
+    def is_searchable(self, body: JSON) -> bool:
+        """True if a hidden exchange can be part of the request.
+
+        A response in the background is asked for later, without the request.
+        """
+        return bool(self.items(body)) and not body.get("background")
+
     def tools(self, body: JSON) -> tuple[list[WireTool], list[JSON]]:
         """Return the functions of a request, and the tools that the provider runs itself."""
         own: list[WireTool] = []
