@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from tool_search import (
     CallOptions,
     CallRunner,
     ConfigurationError,
+    InvalidToolError,
     Message,
     Permissions,
     PermissionSettings,
@@ -103,15 +105,18 @@ async def test_a_runner_of_its_own_brings_permissions_and_context() -> None:
 
 
 async def test_a_cancelled_call_leaves_a_valid_history() -> None:
+    begun_to_wait = asyncio.Event()
+
     async def waits() -> str:
         """Wait for ever."""
+        begun_to_wait.set()
         await asyncio.Event().wait()
         return "never"
 
     session = begun(ToolSearchSession(tools=[waits]))
     (call,) = called(session, ToolCall(id="1", name="waits", arguments="{}"))
     running = asyncio.create_task(session.run(call))
-    await asyncio.sleep(0.01)
+    await begun_to_wait.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -129,3 +134,9 @@ async def test_a_session_of_definitions_says_what_runs_calls() -> None:
 def test_a_catalog_and_tools_contradict_each_other() -> None:
     with pytest.raises(ConfigurationError, match="not both"):
         ToolSearchSession(ToolCatalog(()), tools=[get_forecast])
+
+
+@pytest.mark.parametrize("given", [get_forecast, "get_forecast", {"f": get_forecast}])
+def test_tools_that_are_not_a_list_say_so(given: Any) -> None:
+    with pytest.raises(InvalidToolError, match=r"must be a list of functions.*tools=\[\.\.\.\]"):
+        ToolSearchSession(tools=given)

@@ -7,7 +7,7 @@ loaded by its name, and only if a session is given functions.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence, Sized
 from contextlib import aclosing
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -75,16 +75,15 @@ def catalog_and_runner(
     Raises:
         ConfigurationError: A catalog and functions are given at the same time.
     """
-    listed = tuple(tools)
     if catalog is not None:
-        if listed:
+        if not isinstance(tools, Sized) or len(tools):
             raise ConfigurationError(
                 "a session takes a catalog or tools, not both: the catalog of tools is made of "
                 "them; leave the catalog out"
             )
         return catalog, None
     module, _, name = _CALL_RUNNER.partition(":")
-    runner = cast("RunsCalls", getattr(import_module(module), name)(listed))
+    runner = cast("RunsCalls", getattr(import_module(module), name)(tools))
     return runner.catalog, runner
 
 
