@@ -74,6 +74,7 @@ class ServerConnection:
         environment: The variables.
         on_change: Called when its tools or its state have changed.
         on_list_change: Called when its prompts or resources have changed.
+        whole_lists: True if gateways of this library list the tools too that they hide.
 
     Attributes:
         name: The server's name.
@@ -88,7 +89,9 @@ class ServerConnection:
         *,
         on_change: Callable[[str], None],
         on_list_change: OnListChange,
+        whole_lists: bool = False,
     ) -> None:
+        self._whole_lists = whole_lists
         self.name = name
         self.tools: tuple[Tool, ...] = ()
         self._given = settings
@@ -406,7 +409,7 @@ class ServerConnection:
 
     async def _list(self, session: Session) -> None:
         began = time.monotonic()
-        definitions = await session.list_tools()
+        definitions = await session.list_tools(whole=self._whole_lists)
         # Off the event loop, which 10,000 definitions or one of 10 MB would hold.
         listed = await asyncio.to_thread(read_definitions, definitions, server=self.name)
         self._take(listed)

@@ -42,6 +42,7 @@ from tool_search.sources.base import (
     CLIENT_CAPABILITIES,
     LIST_KINDS,
     METHOD_NOT_FOUND,
+    WHOLE_LIST,
     ListKind,
 )
 
@@ -218,8 +219,11 @@ class Session:
         # What came as JSON: writing it again would take 250 ms for 14 MB.
         return dict(answer.model_extra or {})
 
-    async def list_tools(self) -> list[Any]:
+    async def list_tools(self, *, whole: bool = False) -> list[Any]:
         """Return the definitions of every page, as the server wrote them.
+
+        Args:
+            whole: True if a gateway of this library lists the tools too that it hides.
 
         Raises:
             RefusedError: The server answered with an error.
@@ -229,7 +233,7 @@ class Session:
         found: list[Any] = []
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
-            page = await self._page(cursor)
+            page = await self._page(cursor, whole=whole)
             found += (page.meta or {}).get(_ASIDE, ())
             after = page.next_cursor if HAS_SESSIONLESS else page.nextCursor
             if not after:
@@ -239,8 +243,11 @@ class Session:
             cursor = after
         raise ValueError(f"the list of tools has more than {_MAX_PAGES} pages")
 
-    async def _page(self, cursor: str | None) -> Any:
-        params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
+    async def _page(self, cursor: str | None, *, whole: bool) -> Any:
+        content: dict[str, Any] = {"cursor": cursor} if cursor else {}
+        if whole:
+            content["_meta"] = {WHOLE_LIST: True}
+        params = types.PaginatedRequestParams.model_validate(content) if content else None
         try:
             return await self.inner.list_tools(params=params)
         except MCPError as exc:

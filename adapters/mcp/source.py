@@ -65,6 +65,7 @@ class MCPSource:
         servers: The `mcpServers` of a configuration, with or without that key around them.
         environment: The variables for `${VAR}`; None: those of this process.
         start_s: Seconds for which the beginning of the block waits for servers.
+        whole_lists: True if gateways of this library list the tools too that they hide.
 
     Raises:
         ConfigurationError: An entry is wrong.
@@ -87,7 +88,9 @@ class MCPSource:
         *,
         environment: Mapping[str, str] | None = None,
         start_s: float = _START_S,
+        whole_lists: bool = False,
     ) -> None:
+        self._whole_lists = whole_lists
         variables = dict(os.environ if environment is None else environment)
         self._settings = servers_from_mapping(servers)
         self._variables = variables
@@ -215,7 +218,12 @@ class MCPSource:
         self._wake = asyncio.Event()  # the loop may be another one than before
         self._connections = {
             name: ServerConnection(
-                name, entry, self._variables, on_change=self._note, on_list_change=self._tell_lists
+                name,
+                entry,
+                self._variables,
+                on_change=self._note,
+                on_list_change=self._tell_lists,
+                whole_lists=self._whole_lists,
             )
             for name, entry in self._settings.items()
         }

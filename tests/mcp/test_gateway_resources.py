@@ -203,7 +203,7 @@ async def test_a_schema_that_changed_is_read_before_its_tool_is_called_again() -
 async def test_a_list_that_cannot_be_read_again_leaves_the_refusal_of_the_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def refuse(_: Session) -> None:
+    async def refuse(_: Session, **__: object) -> None:
         raise RefusedError("not now", code=-32_603, data=None)
 
     async with modern_over_http() as entry, MCPSource({"notes": entry}, start_s=60) as source:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import httpx2
 import pytest
 from mcp import Client
+from typer.testing import CliRunner
 
-from tests.mcp.gateways import command, names, over_stdio, serving, text_of
+from tests.mcp.gateways import ROOT, command, names, over_stdio, serving, text_of, written
 from tests.mcp.helpers import free_port, listening, plain, until
+from tool_search.cli.application import app
 from tool_search.gateway import Gateway
 
 
@@ -99,3 +103,36 @@ def test_settings_about_servers_that_are_not_there_are_logged(
     assert "gateway_servers" not in caplog.text
     Gateway({"registry": True})
     assert "mcpServers is empty" in caplog.text
+
+
+@pytest.mark.parametrize("way", ["stdio", "http"])
+async def test_the_command_reads_the_catalog_of_a_gateway_with_what_it_hides(
+    tmp_path: Path, way: str
+) -> None:
+    ten = plain(many=1_000)
+    config = {
+        "mcpServers": {"ten": ten, "b": plain("secret", "open")},
+        "tool_search": {"fill": False},
+        "permissions": {"deny": ["mcp__b__secret"]},
+    }
+    async with AsyncExitStack() as stack:
+        if way == "http":
+            place = await stack.enter_async_context(serving(Gateway(config)))
+        else:
+            started = over_stdio(tmp_path, config)
+            entry = {
+                "command": started.command,
+                "args": started.args,
+                "env": {"PYTHONPATH": str(ROOT)},
+            }
+            (tmp_path / "servers").mkdir()
+            place = written(tmp_path / "servers", {"mcpServers": {"gateway": entry}})
+        words = ["search", "--mcp", place, "--query", "tool 777", "--json"]
+        found = await asyncio.to_thread(CliRunner().invoke, app, words)
+        assert json.loads(found.stdout)["matches"][0]["name"] == "ten___tool_777", found.stderr
+        words = ["inspect", "--mcp", place]
+        listed = json.loads((await asyncio.to_thread(CliRunner().invoke, app, words)).stdout)
+        names_found = {tool["name"] for tool in listed["tools"]}
+        assert len(names_found) == 1_001
+        assert "b___open" in names_found
+        assert not names_found & {"b___secret", "search_available_tools", "call_tool"}

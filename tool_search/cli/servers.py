@@ -69,7 +69,7 @@ def list_servers(place: str) -> ListedServers:
         raise ConfigurationError(
             f"--mcp needs the MCP SDK: pip install 'tool-search-middleware[mcp]' ({exc})"
         ) from exc
-    listed = asyncio.run(_list(source_class(servers, start_s=_START_S)))
+    listed = asyncio.run(_list(source_class(servers, start_s=_START_S, whole_lists=True)))
     failed = [each for each in listed.servers if each["state"] not in ("connected", "disabled")]
     if failed and not any(each["state"] == "connected" for each in listed.servers):
         first = failed[0]

@@ -5,6 +5,7 @@ Source: mcp 2.3 `server/lowlevel/server.py`, `server/connection.py`, `server/sub
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ from tool_search.gateway.clients import GatewayClient
 from tool_search.gateway.passing import PassedRequests
 from tool_search.gateway.service import GatewayService
 from tool_search.i18n import text
-from tool_search.sources.base import CLIENT_CAPABILITIES, ListKind
+from tool_search.sources.base import CLIENT_CAPABILITIES, WHOLE_LIST, ListKind
 from tool_search.values.clean_text import clean_line
 from tool_search.values.json import compact_json
 
@@ -176,7 +177,12 @@ class GatewayServer:
         client = self.client_of(ctx)
         cursor = params.cursor if params is not None else None
         try:
-            tools, after = self._service.list_page(client, cursor)
+            if _wants_whole(ctx):
+                # Off the event loop, which 10,000 definitions would hold.
+                page = partial(self._service.list_page, client, cursor, whole=True)
+                tools, after = await asyncio.to_thread(page)
+            else:
+                tools, after = self._service.list_page(client, cursor)
         except RefusedRequestError as exc:
             raise _as_sdk(exc) from exc
         return {"tools": tools, **({"nextCursor": after} if after else {}), **_UNCACHED}
@@ -292,6 +298,12 @@ class GatewayServer:
         finally:
             for end in ends:
                 end()
+
+
+def _wants_whole(ctx: Any) -> bool:
+    """True if the client reads the catalog, such as `tool-search search --mcp`."""
+    meta = (ctx.params or {}).get("_meta")
+    return isinstance(meta, Mapping) and meta.get(WHOLE_LIST) is True
 
 
 def _capabilities(ctx: Any, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -193,7 +193,7 @@ class GatewayService:
         return found
 
     def list_page(
-        self, client: GatewayClient, cursor: str | None
+        self, client: GatewayClient, cursor: str | None, *, whole: bool = False
     ) -> tuple[list[dict[str, Any]], str | None]:
         """Return a page of a client's list, and the cursor of the next one.
 
@@ -202,11 +202,16 @@ class GatewayService:
         Args:
             client: The client.
             cursor: The cursor of the page before; None for the first page.
+            whole: True for every tool, hidden ones too, and none of the gateway's own.
 
         Raises:
             RefusedRequestError: The cursor is not one of this list.
         """
-        tools, offer = self.list_tools(client), self.offer
+        offer = self.offer
+        if whole:
+            tools = [offer.definition(name) for name in offer.names.shown]
+        else:
+            tools = self.list_tools(client)
         first = _place(cursor, len(tools))
         room = _MAX_PAGE_BYTES
         for place in range(first, len(tools)):

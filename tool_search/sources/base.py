@@ -14,6 +14,7 @@ __all__ = [
     "LIST_KINDS",
     "METHOD_NOT_FOUND",
     "MISSING_CAPABILITY",
+    "WHOLE_LIST",
     "ListChange",
     "ListKind",
     "OnListChange",
@@ -30,6 +31,10 @@ MISSING_CAPABILITY = -32_021
 
 METHOD_NOT_FOUND = -32_601
 """The code of a server that does not know a method."""
+
+WHOLE_LIST = "tool_search/whole_list"
+"""The key in the `_meta` of `tools/list` that asks a gateway for its hidden tools too: for who
+reads its catalog instead of working with it."""
 
 ServerState = Literal["disabled", "connecting", "connected", "failed", "closed"]
 """The state of a server. `connecting`: also while a lost connection is made again, and its
