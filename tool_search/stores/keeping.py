@@ -189,9 +189,9 @@ class ConversationKeeper:
 
     async def _read(self, kept: KeptConversation) -> OpenedConversation:
         store, key = self._store, kept.key
-        # Read before the record, so that a save between the two reads is noticed later.
-        revision = await store.revision(key) if isinstance(store, RevisionStore) else None
         try:
+            # Read before the record, so that a save between the two reads is noticed later.
+            revision = await store.revision(key) if isinstance(store, RevisionStore) else None
             record = await store.load(key)
         except UnreadableRecordError as exc:
             if not isinstance(store, SetAsideStore):

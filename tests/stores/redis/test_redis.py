@@ -413,6 +413,36 @@ async def test_what_cannot_be_read_is_set_aside_until_it_is_forgotten(
         assert server.ask("EXISTS", aside) == b":0"
 
 
+async def test_an_odd_revision_is_set_aside_with_its_conversation(
+    server: RedisServer, prefix: str
+) -> None:
+    async with RedisStore(server.url, prefix=prefix) as store:
+        await store.save("a", said(record(), "hello"))
+        server.ask("HSET", store._keys.conversation("a")[0], "revision", "")
+        with pytest.raises(UnreadableRecordError, match="revision must be a whole number"):
+            await store.revision("a")
+        talk = Talk(store, "a", Backlog())
+        assert await talk.turn("anew")
+        assert await talk.heard() == ["anew"]
+
+
+@pytest.mark.parametrize("odd", ["", "abc", "nan", "-inf", "9" * 400])
+async def test_odd_numbers_of_changes_and_times_stop_nothing(
+    server: RedisServer, prefix: str, odd: str
+) -> None:
+    async with RedisStore(server.url, prefix=prefix) as store:
+        await store.save("a", record())
+        await store.add_evidence([success("t", "w")])
+        await store.add_grants([Grant(rule="x")])
+        for meta in (store._keys.evidence[2], store._keys.grants[2]):
+            server.ask("HSET", meta, "revision", odd)
+        server.ask("HSET", store._keys.conversation("a")[0], "at", odd)
+        assert await store.conversations(since=5.0) == ("a",)
+        assert await store.evidence_revision() == await store.grant_revision() == 0
+        assert await store.forget_evidence("t") == await store.revoke_grants([Grant(rule="x")]) == 1
+        assert min(await store.evidence_revision(), await store.grant_revision()) > 1e15
+
+
 async def test_evidence_of_another_program_is_passed_over(
     server: RedisServer, prefix: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -22,7 +22,7 @@ from tool_search.errors import CatalogError, StoreError, UnreadableRecordError
 from tool_search.messages import Message
 from tool_search.stores.base import ConversationKey
 from tool_search.stores.redis.connection import VERSION, RedisConnection
-from tool_search.stores.redis.keys import Keys, read_key, written_key
+from tool_search.stores.redis.keys import Keys, read_key, read_number, written_key
 from tool_search.stores.redis.scripts import (
     APPEND,
     FORGET,
@@ -129,7 +129,11 @@ class RedisConversations:
     async def revision(self, key: ConversationKey) -> int | None:
         """Return a number that changes with every save, or None if there is no conversation."""
         found = await self._connection.run(REVISION, self._of(key))
-        return None if found is None else int(found)
+        number = read_number(found)
+        if found is not None and number is None:
+            problem = f"its revision must be a whole number, not {found[:80]!r}"
+            raise UnreadableRecordError(problem, conversation=key)
+        return number
 
     async def append(
         self, key: ConversationKey, entries: Sequence[Discovery]
@@ -251,7 +255,8 @@ class RedisConversations:
 
     async def _head(self, head: str) -> Head:
         name, at = await self._connection.run(USED, (head,))
-        return Head(head, name, int(at) / 1000 if at is not None and at.isdigit() else None)
+        used = read_number(at)
+        return Head(head, name, None if used is None else used / 1000)
 
     async def load_mode(self, key: ConversationKey) -> str | None:
         """Return the permission mode of a conversation, or None if none was set."""

@@ -196,7 +196,9 @@ class RedisErasure:
         evidence: list[Evidence] = []
         if selection != Selection():
             known = (await self._evidence.load()).entries
-            evidence = select_learned(known, selection, await self._evidence.known_salt())
+            # To erase all of it, no salt is needed.
+            salt = None if selection.tools is None else await self._evidence.known_salt()
+            evidence = select_learned(known, selection, salt)
         named = keys or ()
         heads = await self._conversations.list_heads() if keys is None else ()
         return _Selected(

@@ -23,7 +23,7 @@ from tool_search.search.learned import (
 )
 from tool_search.stores.base import KeptEvidence
 from tool_search.stores.redis.connection import RedisConnection
-from tool_search.stores.redis.keys import Keys
+from tool_search.stores.redis.keys import Keys, read_number
 from tool_search.stores.redis.scripts import (
     CLEAR_EVIDENCE,
     EVIDENCE_REVISION,
@@ -38,6 +38,7 @@ from tool_search.values.json import encodable
 __all__ = ["RedisEvidence"]
 
 _MAX_TRIES = 200
+_MIN_SALT, _MAX_SALT = 16, 64
 _MAX_PAUSE_S = 0.02
 # The last second of the year 9999, which dates end with.
 _MAX_TIME = 253_402_300_799.0
@@ -58,21 +59,22 @@ class RedisEvidence:
 
     async def revision(self) -> int:
         """Return a number that grows with every change."""
-        return int(await self._connection.run(EVIDENCE_REVISION, self._keys))
+        return read_number(await self._connection.run(EVIDENCE_REVISION, self._keys)) or 0
 
     async def salt(self) -> bytes:
         """Return the salt of the hashes in the evidence."""
-        return bytes(await self._connection.run(SALT, self._keys, secrets.token_bytes(32)))
+        return _checked(await self._connection.run(SALT, self._keys, secrets.token_bytes(32)))
 
     async def known_salt(self) -> bytes | None:
         """Return the salt, or None if no hash was made yet."""
         salt = await self._connection.run(LOAD_SALT, self._keys)
-        return None if salt is None else bytes(salt)
+        return None if salt is None else _checked(salt)
 
     async def load(self) -> KeptEvidence:
         """Return all evidence."""
         revision, known = await self._load()
-        return KeptEvidence(int(revision), tuple(entry for own in known.values() for entry in own))
+        entries = tuple(entry for own in known.values() for entry in own)
+        return KeptEvidence(read_number(revision) or 0, entries)
 
     async def add(self, entries: Sequence[Evidence]) -> None:
         """Add successes to the known evidence, within its bounds."""
@@ -155,6 +157,17 @@ class RedisEvidence:
                 WRITE_EVIDENCE, self._keys, revision, len(named), *lists, len(gone), *gone, *new
             )
         )
+
+
+def _checked(salt: bytes) -> bytes:
+    if not _MIN_SALT <= len(salt) <= _MAX_SALT:
+        raise StoreError(
+            f"the salt of what was learned has {len(salt)} bytes, and must have {_MIN_SALT} to "
+            f"{_MAX_SALT}; erase what was learned (tool-search forget --learned), and the field "
+            "'salt'",
+            fault="foreign",
+        )
+    return salt
 
 
 def _beyond(known: Iterable[Evidence], staying: Iterable[Evidence]) -> list[Evidence]:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from tool_search.errors import StoreError
 from tool_search.stores.base import Grant, KeptGrants
 from tool_search.stores.redis.connection import RedisConnection
-from tool_search.stores.redis.keys import Keys
+from tool_search.stores.redis.keys import Keys, read_number
 from tool_search.stores.redis.scripts import (
     ADD_GRANTS,
     ERASE_GRANTS,
@@ -39,12 +39,12 @@ class RedisGrants:
 
     async def revision(self) -> int:
         """Return a number that changes with the grants."""
-        return int(await self._connection.run(GRANT_REVISION, self._keys))
+        return read_number(await self._connection.run(GRANT_REVISION, self._keys)) or 0
 
     async def load(self) -> KeptGrants:
         """Return the grants that can be read, oldest first."""
         revision, entries = await self._load()
-        return KeptGrants(revision, tuple(entries.values()))
+        return KeptGrants(read_number(revision) or 0, tuple(entries.values()))
 
     async def add(self, grants: Sequence[Grant], source: str | None) -> bool:
         """Add grants, from each source once; return True if they were added."""
@@ -61,9 +61,7 @@ class RedisGrants:
         for _ in range(_MAX_TRIES):
             revision, entries = await self._load()
             gone = [written for written, grant in entries.items() if is_erased(grant)]
-            if not gone or await self._connection.run(
-                ERASE_GRANTS, self._keys, str(revision), *gone
-            ):
+            if not gone or await self._connection.run(ERASE_GRANTS, self._keys, revision, *gone):
                 return len(gone)
         raise StoreError(
             "the grants are changed by other processes all the time; try again", fault="locked"
@@ -96,7 +94,7 @@ class RedisGrants:
             # If the grants were changed meanwhile, the next addition erases these.
             await self._connection.run(ERASE_GRANTS, self._keys, revision, *gone)
 
-    async def _load(self) -> tuple[int, dict[bytes, Grant]]:
+    async def _load(self) -> tuple[bytes, dict[bytes, Grant]]:
         """Return the revision, and the grants by their JSON, oldest first."""
         revision, flat = await self._connection.run(LOAD_GRANTS, self._keys)
         pairs = sorted(zip(flat[::2], flat[1::2], strict=True), key=lambda pair: _place(pair[1]))
@@ -105,7 +103,7 @@ class RedisGrants:
             grant = _read(written)
             if grant is not None:
                 grants[written] = grant
-        return int(revision), grants
+        return revision, grants
 
 
 def _read(written: bytes) -> Grant | None:

@@ -283,7 +283,10 @@ _COUNTED = (
 local entries, second, meta = KEYS[1], KEYS[2], KEYS[3]
 local function revision() return redis.call('HGET', meta, 'revision') or '0' end
 local function changed()
-    local number = math.max(tonumber(revision()) + 1, now_us())
+    local before = tonumber(revision())
+    -- Another program may have written anything there, NaN too.
+    if not before or not (before >= 0 and before < 2^53) then before = 0 end
+    local number = math.max(before + 1, now_us())
     redis.call('HSET', meta, 'revision', string.format('%.0f', number))
 end
 """
