@@ -65,6 +65,8 @@ _PIP_ERRORS: tuple[type[Exception], ...] = (
     ),
 )
 NAME = "astrbot_plugin_tool_search"
+# Without a wheel pip would compile Rust and C for minutes, at each start.
+_WHEELS_ALONE = "--only-binary=:all:"
 Replies = AsyncIterator[MessageEventResult]
 
 
@@ -113,7 +115,7 @@ class ToolSearchPlugin(Star):
         missing = missing_packages()
         for package in missing:
             try:
-                await pip_installer.install(package_name=package)
+                await pip_installer.install(package_name=f"{_WHEELS_ALONE} {package}")
             except _PIP_ERRORS as exc:
                 self._log.info("pip could not install %s: %s", package, exc)
         importlib.invalidate_caches()

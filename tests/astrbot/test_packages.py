@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,22 @@ await bot._star().star_cls.install_missing()
 """
 
 
+def source_package(folder: Path) -> None:
+    """Write google-re2 as source; pip compiles it where it finds no wheel and may do so."""
+    files = {
+        "pyproject.toml": (
+            '[build-system]\nrequires = []\nbuild-backend = "builder"\nbackend-path = ["."]\n'
+        ),
+        "builder.py": f"open({str(folder / 'compiled')!r}, 'w').close()\nraise SystemExit(1)\n",
+        "PKG-INFO": "Metadata-Version: 2.1\nName: google-re2\nVersion: 9.0\n",
+    }
+    with tarfile.open(folder / "google-re2-9.0.tar.gz", "w:gz") as made:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(f"google-re2-9.0/{name}")
+            entry.size = len(content.encode())
+            made.addfile(entry, BytesIO(content.encode()))
+
+
 @pytest.fixture(scope="module")
 def bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
     """One of its own: these tests install packages for it."""
@@ -29,8 +47,11 @@ def bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
 def test_a_package_that_cannot_be_installed_is_one_line(
     bot: AstrBot, server: StandInServer, tmp_path: Path
 ) -> None:
-    bot.ask("run", code=INDEX.format(arguments="", target=str(tmp_path)))
+    source_package(tmp_path)
+    arguments = f"--no-index --find-links {tmp_path}"
+    bot.ask("run", code=INDEX.format(arguments=arguments, target=str(tmp_path)))
     bot.ask("run", code=MISSING)
+    assert not (tmp_path / "compiled").exists()
     said = "google-re2 is not installed: patterns are not searched"
     assert len(page(bot, said)) == 1
     assert said in bot.say("/tool_search status", user="boss")
