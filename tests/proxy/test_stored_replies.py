@@ -197,3 +197,24 @@ async def test_another_client_does_not_get_the_hidden_steps(header: str) -> None
             await client.get("/v1/responses/resp_1", headers={header: "of Bob"})
 
     assert paths(provider) == ["GET /v1/responses/resp_1"]
+
+
+async def test_a_long_history_has_every_search_in_its_place() -> None:
+    history: list[dict[str, Any]] = []
+    body = {"model": "m", "tools": FUNCTIONS, "store": False}
+    with raw_provider() as provider:
+        async with client_of(provider) as client:
+            for number in range(3):
+                history += [
+                    {"role": "user", "content": f"{number} {place}"} for place in range(300)
+                ]
+                search = {**SEARCH, "call_id": f"call_{number}"}
+                steps = [{**FIRST, "output": [search]}, SECOND]
+                provider.bodies = [json.dumps(step).encode() for step in steps]
+                reply = await client.post("/v1/responses", json={**body, "input": history})
+                history += reply.json()["output"]
+
+    sent = json.loads(provider.requests[-1].body)["input"]
+    calls = [place for place, item in enumerate(sent) if item.get("type") == "function_call"]
+    assert calls == [300, 603, 906]
+    assert len(history) == 903

@@ -15,6 +15,7 @@ that item. What is lost is searched again.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import logging
@@ -38,6 +39,9 @@ __all__ = [
 ]
 
 _DAY_S = 86_400.0
+# The digests of longer histories are computed in a thread: they take more than some milliseconds.
+_LONG_CHARS = 1_000_000
+_ITEM_CHARS = 1_000
 _log = logging.getLogger(__name__)
 
 
@@ -173,7 +177,7 @@ class ExchangeChain:
         Raises:
             SessionError: There is no item, or the exchange is not JSON.
         """
-        digests = chain_digests(owner, items)
+        digests = await _digests(owner, items)
         if not digests:
             raise SessionError("an exchange needs the visible reply after it; give the history")
         try:
@@ -189,10 +193,17 @@ class ExchangeChain:
             owner: The digest of the client.
             items: The history of its request.
         """
-        digests = chain_digests(owner, items)
+        digests = await _digests(owner, items)
         known = await self._store.load(digests)
         found = ((index, known.get(digest)) for index, digest in enumerate(digests))
         return {index: _exchange(written) for index, written in found if written is not None}
+
+
+async def _digests(owner: str, items: Iterable[ChainItem]) -> list[str]:
+    listed = [*items]
+    if sum(len(item.text) + _ITEM_CHARS for item in listed) <= _LONG_CHARS:
+        return chain_digests(owner, listed)
+    return await asyncio.to_thread(chain_digests, owner, listed)
 
 
 def _exchange(written: str) -> list[Any]:

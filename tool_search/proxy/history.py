@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -22,6 +23,8 @@ __all__ = [
 ]
 
 _REPLY_KEY = "reply"
+# Longer histories are read in a thread: it takes a millisecond for each hundred items.
+_LONG = 500
 _LISTS = ("instead", "later", "results")
 
 
@@ -114,19 +117,32 @@ async def restore(
 ) -> History:
     """Return the history of a request with its hidden exchanges in their places."""
     visible = dialect.items(body)
-    counted = dialect.chained(visible)
-    chain = [chained for _, chained in counted]
-    known = {
-        place: exchange
-        for place, kept in (await exchanges.restore(owner, chain)).items()
-        if (exchange := _only(kept)) is not None
-    }
+    is_long = len(visible) > _LONG
+    counted = (
+        await asyncio.to_thread(dialect.chained, visible) if is_long else dialect.chained(visible)
+    )
+    kept = await exchanges.restore(owner, [chained for _, chained in counted])
     before = await _before(body, owner, exchanges)
+    if is_long:
+        return await asyncio.to_thread(_restored, dialect, visible, counted, kept, before)
+    return _restored(dialect, visible, counted, kept, before)
+
+
+def _restored(
+    dialect: WireDialect,
+    visible: list[JSON],
+    counted: Sequence[tuple[int, ChainItem]],
+    found: Mapping[int, Sequence[Any]],
+    before: Exchange,
+) -> History:
+    known = {
+        place: exchange for place, kept in found.items() if (exchange := _only(kept)) is not None
+    }
     items, starts = _with_hidden(dialect, visible, [index for index, _ in counted], known)
     return History(
         items=_after(dialect, before, items),
         moments=[*_kept_moments(before), *_moments(dialect, visible, starts)],
-        chain=chain,
+        chain=[chained for _, chained in counted],
         first_text=next((t for t in map(dialect.asked, visible) if t is not None), ""),
         found=before.found,
         reply_id=before.reply_id,
@@ -213,7 +229,7 @@ def _with_hidden(
 ) -> tuple[list[JSON], dict[int, Exchange]]:
     """Return the items with hidden ones, and the exchanges by the index of their first item."""
     starts: dict[int, Exchange] = {}
-    limit, rest = len(visible), list[JSON]()
+    limit, parts = len(visible), list[list[JSON]]()
     for place in sorted(known, reverse=True):
         exchange, last = known[place], places[place]
         first = place - exchange.count + 1
@@ -221,13 +237,13 @@ def _with_hidden(
             continue
         # Items that a client may drop are in the exchange too.
         start = places[first - 1] + 1 if first else 0
-        rest = [*visible[last + 1 : limit], *rest]
+        rest = [*visible[last + 1 : limit]]
         if exchange.later:
             rest = dialect.with_later(rest, exchange.later)
-        rest = [*exchange.instead, *rest]
+        parts.append([*exchange.instead, *rest])
         starts[start] = exchange
         limit = start
-    return [*visible[:limit], *rest], starts
+    return [*visible[:limit], *(item for part in reversed(parts) for item in part)], starts
 
 
 def _kept_moments(before: Exchange) -> list[Moment]:
