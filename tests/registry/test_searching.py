@@ -323,6 +323,27 @@ def test_an_engine_that_fails_is_an_error_of_the_search() -> None:
     assert ids(registry.search("")) == ["git:a"]
 
 
+class BrokenIndex:
+    """An engine of one's own that fails in each search."""
+
+    has_stable_order = True
+
+    def search(self, *_: object, **__: object) -> SearchResult:
+        raise KeyError("vectors")
+
+
+def test_a_failure_of_an_engine_of_ones_own_has_the_type_of_a_search() -> None:
+    def make(_: Sequence[Tool]) -> Any:
+        raise OSError("no model")
+
+    with pytest.raises(SearchError, match="failed to make an index: OSError: no model"):
+        filled("a", index=make).search("a")
+    broken = filled("a", index=lambda _: BrokenIndex())
+    for search in (broken.search, lambda query: broken.page(query, limit=1)):
+        with pytest.raises(SearchError, match="BrokenIndex failed in a search: KeyError"):
+            search("a")
+
+
 def test_the_index_is_built_once_after_any_number_of_changes() -> None:
     builds: list[int] = []
 

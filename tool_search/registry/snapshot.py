@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.ids import normal_tags
 from tool_search.catalog.tool import Tool
-from tool_search.errors import UnstableOrderError
+from tool_search.errors import SearchError, ToolSearchError, UnstableOrderError
+from tool_search.execution.results import describe_exception
 from tool_search.registry.facts import ToolSummary
 from tool_search.search.build import build_index
 from tool_search.search.index.protocol import SearchMatch, ToolSearchIndex
@@ -60,6 +62,17 @@ class Filters:
             and (category is None or (tool.category or "").strip().casefold() == (category or ()))
             and (not self.tags or not wanted.isdisjoint(_tag_keys(tool.tags)))
         )
+
+
+@contextmanager
+def _typed_errors(problem: str) -> Iterator[None]:
+    """Raise what an engine of one's own raises as a `SearchError`."""
+    try:
+        yield
+    except ToolSearchError:
+        raise
+    except Exception as exc:
+        raise SearchError(f"{problem}: {describe_exception(exc)}") from exc
 
 
 def _tag_keys(tags: Iterable[str]) -> set[str]:
@@ -124,7 +137,8 @@ class Snapshot:
 
     def _built(self) -> ToolSearchIndex:
         if self._make_index is not None:
-            return self._make_index(self.tools)
+            with _typed_errors("index= failed to make an index"):
+                return self._make_index(self.tools)
         if self._before is not None:
             tools, index = self._before
             old = {tool.name: tool for tool in tools}
@@ -145,7 +159,10 @@ class Snapshot:
             return ()
         if not query.strip():
             return self.in_order(filters)[:limit]
-        return tuple(map(self._as_summary, self._ranked(query, limit, filters)))
+        index = self.index
+        with _typed_errors(f"{type(index).__name__} failed in a search"):
+            found = self._ranked(index, query, limit, filters)
+        return tuple(map(self._as_summary, found))
 
     def ranking(self, query: str, filters: Filters) -> tuple[ToolSummary, ...]:
         """Return every tool that a query finds, for pages.
@@ -171,18 +188,20 @@ class Snapshot:
                 self._rankings.popitem(last=False)
         return known
 
-    def _ranked(self, query: str, limit: int, filters: Filters) -> Sequence[SearchMatch]:
+    def _ranked(
+        self, index: ToolSearchIndex, query: str, limit: int, filters: Filters
+    ) -> Sequence[SearchMatch]:
         allowed = None
         if not filters.is_open:
             allowed = {tool.name for tool in filters.select(self.tools)}.__contains__
         # An order of one's own is kept, and so is that of `select:a,b`.
         if self._make_index is not None or selected_names(query):
-            return self.index.search(query, limit=limit, allowed=allowed).matches[:limit]
-        found = self.index.search(query, limit=limit + 1, allowed=allowed)
+            return index.search(query, limit=limit, allowed=allowed).matches[:limit]
+        found = index.search(query, limit=limit + 1, allowed=allowed)
         matches = found.matches
         if len(matches) > limit and matches[limit].score == matches[limit - 1].score:
             # Which of the equal ones are among the best is decided by their ids.
-            matches = self.index.search(query, limit=found.total_found, allowed=allowed).matches
+            matches = index.search(query, limit=found.total_found, allowed=allowed).matches
         best = sorted(matches, key=lambda match: (-match.score, self.ids[match.name]))
         return best[:limit]
 
