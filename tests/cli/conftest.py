@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tool_search.cli.application import app
+from tool_search.cli.terminal.language import choose_language
 from tool_search.testing import StandInServer
 
 TOOLS = (
@@ -51,7 +52,11 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Command:
     monkeypatch.setattr(sys, "path", [*sys.path])
 
     def run(*arguments: object, typed: str = "", env: Mapping[str, str] | None = None) -> Outcome:
-        result = CliRunner().invoke(app, list(map(str, arguments)), input=typed, env=env)
+        try:
+            result = CliRunner().invoke(app, list(map(str, arguments)), input=typed, env=env)
+        finally:
+            # The language of `--language` would hold for the tests that come after.
+            choose_language(None)
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Outcome(result.stdout, result.stderr, result.exit_code)
