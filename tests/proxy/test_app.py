@@ -24,6 +24,7 @@ from tool_search.proxy.settings import (
     load_proxy_config,
     proxy_config,
 )
+from tool_search.proxy.upstreams import Upstreams
 
 KEY = "sk-secret-of-a-client-123456"
 TOOLS = [
@@ -293,6 +294,30 @@ async def test_state_that_cannot_be_written_costs_no_answer(
 )
 def test_the_version_of_an_address_replaces_that_of_a_path(base: str, path: str, url: str) -> None:
     assert upstream_url(base, path) == url
+
+
+async def test_a_key_is_in_the_header_that_its_provider_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PROVIDER_KEY", "sk-of-the-provider")
+    given = httpx2.Headers({"authorization": "Bearer of-the-client", "api-key": "x"})
+    seen: list[httpx2.Headers] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.headers)
+        return httpx2.Response(200)
+
+    for base in ("https://api.anthropic.com", "https://gateway.example/anthropic"):
+        upstream = UpstreamSettings(base_url=base, api_key_env="PROVIDER_KEY")
+        upstreams = Upstreams((upstream,))
+        upstreams._client = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
+        async with upstreams.send(upstream, "GET", "/v1/models", headers=given):
+            pass
+        await upstreams.close()
+
+    assert seen[0]["x-api-key"] == "sk-of-the-provider"
+    assert {"authorization", "api-key"}.isdisjoint(seen[0])
+    assert seen[1]["authorization"] == "Bearer sk-of-the-provider"
 
 
 def test_formats_of_known_addresses() -> None:

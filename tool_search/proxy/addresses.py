@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from tool_search.config.providers import Dialect
 
-__all__ = ["known_dialects", "upstream_url"]
+__all__ = ["key_header", "known_dialects", "upstream_url"]
 
 # By the end of the host. Sources: each vendor's API reference; Ollama, "OpenAI compatibility"
 # and "Anthropic compatibility"; OpenRouter, "Anthropic API" and "Responses API (beta)".
@@ -33,6 +33,16 @@ def known_dialects(base_url: str) -> tuple[Dialect, ...]:
     if _port(base_url) == _OLLAMA_PORT:
         return ("openai_chat", "openai_responses", "anthropic")
     return _KNOWN.get((parts.hostname or "").casefold(), ())
+
+
+def key_header(base_url: str) -> str | None:
+    """Return the only header in which a provider takes its key; None: as its clients send it.
+
+    Source: Anthropic, "Authentication": `x-api-key`; an `Authorization` is read as OAuth, and
+    Claude Code sends one for `ANTHROPIC_AUTH_TOKEN`.
+    """
+    host = (urlsplit(base_url).hostname or "").casefold()
+    return "x-api-key" if host == "api.anthropic.com" else None
 
 
 def _port(base_url: str) -> int | None:

@@ -15,7 +15,7 @@ import httpx2
 from tool_search.adapters.sdk.event_stream import EventDecoder
 from tool_search.config.providers import Dialect
 from tool_search.inspector.access import TOKEN_HEADER
-from tool_search.proxy.addresses import upstream_url
+from tool_search.proxy.addresses import key_header, upstream_url
 from tool_search.proxy.dialects.base import SentEvent
 from tool_search.proxy.requests import object_in
 from tool_search.proxy.settings import UpstreamSettings
@@ -122,6 +122,11 @@ class Upstreams:
             return headers
         key = os.environ.get(upstream.api_key_env, "")
         sent = [name for name in _KEYS if name in headers]
+        only = key_header(upstream.base_url)
+        if only is not None:
+            for name in sent:
+                del headers[name]
+            sent = [only]
         for name in sent or ["x-api-key" if upstream.spoken == ("anthropic",) else "authorization"]:
             headers[name] = f"Bearer {key}" if name == "authorization" else key
         return headers
