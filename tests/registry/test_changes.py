@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.registry.samples import GITHUB, filled, tool
-from tool_search import CallRunner, Tool, ToolCall, ToolContext
+from tool_search import CallRunner, InvalidToolError, Tool, ToolCall, ToolContext
 from tool_search.execution import ExecutionEvent, ExecutionResult
 from tool_search.registry import Backend, ChangeNotifier, RegistryEvent, ToolRegistry
 
@@ -158,3 +158,32 @@ def test_a_registry_is_a_source_of_another() -> None:
     assert ids(outer) == ["inner:status"]
     inner.register(tool("log"), GITHUB)
     assert ids(outer) == ["inner:log", "inner:status"]
+
+
+def test_a_name_is_kept_for_a_tool_that_is_gone_until_10_000_others_are() -> None:
+    """A server of 10,000 tools that goes away must not take the time of each pair of them."""
+    registry = ToolRegistry(strict=False)
+    first = Tool(name="find", namespace="a", server="s")
+    registry.register(first, GITHUB)
+    registry.unregister(first.id, GITHUB)
+    second = Tool(name="find", namespace="b", server="s")
+    registry.register(second, GITHUB)
+    assert registry.catalog.by_source.keys().isdisjoint({first.source})
+    registry.unregister(second.id, GITHUB)
+
+    source = Source(*(Tool(name=f"t{n}", server="big") for n in range(10_000)))
+    registry.follow(source)()
+
+    third = Tool(name="find", namespace="c", server="s")
+    registry.register(third, GITHUB)
+    assert set(registry.catalog.by_source) == {first.source}
+
+
+def test_a_refused_list_of_tools_claims_nothing() -> None:
+    registry = ToolRegistry(strict=False)
+    spaces = "abcd"
+    same = [(Tool(name="find", namespace=each, server="s"), GITHUB) for each in spaces]
+    with pytest.raises(InvalidToolError, match="three other ids"):
+        registry.register_all(same)
+    assert registry.tools == ()
+    assert registry.register_all(same[:3]) == ("a:find", "b:find", "c:find")

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import NameBook
 from tool_search.catalog.tool import Tool
-from tool_search.errors import InvalidBackendError, RegistryError, ToolNotFoundError
+from tool_search.errors import (
+    InvalidBackendError,
+    InvalidToolError,
+    RegistryError,
+    ToolNotFoundError,
+)
 from tool_search.registry.backends import Backend, check_backend, default_backend
 from tool_search.registry.documentation import (
     DescriptionLevel,
@@ -156,8 +161,13 @@ class ToolRegistry:
                 known = staged.get(tool.id) or self._entries.get(tool.id)
                 staged[tool.id] = with_registration(known, tool, extras, backend)
                 kinds.append(("updated" if known else "registered", tool.id, backend))
-            for tool_id, entry in staged.items():
-                staged[tool_id] = entry.offered_as(self._sources.claim(entry.tool))
+            try:
+                for tool_id, entry in staged.items():
+                    staged[tool_id] = entry.offered_as(self._sources.claim(entry.tool))
+            except InvalidToolError:
+                for tool_id in staged.keys() - self._entries.keys():
+                    self._sources.release(tool_id)
+                raise
             events = self._commit(staged, kinds)
         self._notify(events)
         return tuple(tool_id for _, tool_id, _ in kinds)
@@ -204,7 +214,7 @@ class ToolRegistry:
             if len(entry.backends) == 1:
                 kind = "tool_removed"
                 del self._entries[tool_id]
-                self._sources.prune(self._entries)
+                self._sources.release(tool_id)
                 self._version += 1
             else:
                 self._entries[tool_id] = entry.without(key)

@@ -6,7 +6,8 @@ them keeps it, also after it is gone, so that a name is never another tool's lat
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tool_search.catalog.naming import Source
@@ -25,6 +26,8 @@ class SourceBook:
     def __init__(self) -> None:
         self._owners: dict[Source, str] = {}
         self._claimed: dict[str, Source] = {}
+        # Ids without a tool, the one that went first before the others.
+        self._gone: OrderedDict[str, None] = OrderedDict()
 
     def claim(self, tool: Tool) -> Tool:
         """Return a tool with a source of its own, as catalogs have it.
@@ -38,17 +41,21 @@ class SourceBook:
             if self._owners.get(source, tool.id) == tool.id and known in (None, source):
                 self._owners[source] = tool.id
                 self._claimed[tool.id] = source
+                self._gone.pop(tool.id, None)
                 return candidate
         raise InvalidToolError(
             f"tool {tool.id!r}: {tool.source[1]!r} of the server {tool.server!r} is registered "
             "under three other ids; unregister one of them"
         )
 
-    def prune(self, present: Container[str]) -> None:
-        """Forget the oldest sources without a tool, beyond 10,000."""
-        gone = [tool_id for tool_id in self._claimed if tool_id not in present]
-        for tool_id in gone[: max(0, len(gone) - _MAX_GONE)]:
-            del self._owners[self._claimed.pop(tool_id)]
+    def release(self, tool_id: str) -> None:
+        """Take note that a tool is gone; of more than 10,000 the first ones are forgotten."""
+        if tool_id not in self._claimed:
+            return
+        self._gone[tool_id] = None
+        if len(self._gone) > _MAX_GONE:
+            oldest, _ = self._gone.popitem(last=False)
+            del self._owners[self._claimed.pop(oldest)]
 
 
 def _candidates(tool: Tool) -> Iterator[Tool]:
