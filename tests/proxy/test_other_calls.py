@@ -109,6 +109,33 @@ async def test_a_custom_call_of_chat_completions_is_streamed_beside_a_search() -
     assert len(provider.requests) == 1
 
 
+async def test_a_streamed_call_of_a_hidden_tool_keeps_its_fields() -> None:
+    caller = {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}
+    call = {"type": "tool_use", "id": "c", "name": "tool_3", "input": {}, "caller": caller}
+    tools = [{"name": each["name"], "input_schema": each["parameters"]} for each in FUNCTIONS]
+    body = {
+        "model": "m", "max_tokens": 9, "stream": True, "tools": tools,
+        "messages": [{"role": "user", "content": "hi"}],
+    }  # fmt: skip
+    events = [
+        {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": call},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        {"type": "message_stop"},
+    ]
+    with raw_provider() as provider:
+        provider.headers = EVENTS
+        provider.body = b"".join(f"data: {json.dumps(event)}\n\n".encode() for event in events)
+        async with client_of(provider) as client:
+            reply = await client.post("/v1/messages", json=body)
+
+    lines = [line for line in reply.text.split("\n") if line.startswith("data: ")]
+    seen = [json.loads(line.removeprefix("data: ")) for line in lines]
+    (block,) = (event["content_block"] for event in seen if "content_block" in event)
+    assert block == call
+
+
 @STREAMS
 async def test_a_namespace_of_the_clients_stays_if_its_function_has_the_same_name(
     *, stream: bool

@@ -301,7 +301,8 @@ class _MessageStream(ReplyStream):
         index = self._next_index
         self._next_index += 1
         self._has_call = True
-        block = {"type": "tool_use", "id": call_id, "name": visible.name, "input": {}}
+        kept = next(b for b in self._blocks.values() if str(b.get("id")) == call_id)
+        block = {**kept, "name": visible.name, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": visible.arguments}
         for kind, more in (
             ("content_block_start", {"content_block": block}),
