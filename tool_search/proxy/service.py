@@ -136,28 +136,38 @@ class ProxyService:
         if plain is not None:
             compressed, raw, headers = (raw, headers), plain, headers.copy()
             del headers["content-encoding"]
-        body = await read_object(raw)
-        model = str(body.get("model") or "") if body else ""
+        body = await read_object(raw) or {}
+        model = str(body.get("model") or "")
         upstream = self.upstreams.choose(dialect.name, model)
         if upstream is None:
             message = f"no upstream speaks {dialect.name} and has the model {model!r}"
             return _refused(dialect, 404, message)
-        asked = ClientRequest(
+        rule = client_of(headers, self.config.clients)
+        report = Report(
+            dialect=dialect.name,
+            model=model,
+            upstream=upstream.id,
+            client=rule.name,
+            path=path,
+            raw=raw,
+        )
+        report.request = asked = ClientRequest(
             dialect=dialect,
             path=path,
             raw=raw,
             headers=headers,
             query=query,
             upstream=upstream,
-            rule=client_of(headers, self.config.clients),
+            rule=rule,
             owner=self._owner(headers),
-            report=Report(dialect=dialect.name, model=model, upstream=upstream.id, raw=raw),
-            body=body or {},
+            report=report,
+            body=body,
             compressed=compressed,
         )
-        asked.report.client = asked.rule.name
-        asked.report.path = path
-        asked.report.request = asked
+        return await self._observed(asked)
+
+    async def _observed(self, asked: ClientRequest) -> ProxyReply:
+        """Answer a request, whose report begins and ends whatever happens."""
         self._begin(asked.report)
         try:
             return await self._answered(asked)
