@@ -166,11 +166,7 @@ def test_a_secret_of_a_variable_is_no_finding(tmp_path: Path) -> None:
 def test_rules_about_a_server_that_gives_no_tools_are_not_called_wrong(tmp_path: Path) -> None:
     servers = "mcpServers:\n  gone: {url: 'http://127.0.0.1:9/mcp'}\n"
     rules = "permissions: {deny: [mcp__gone__wipe], ask: [mcp__other__wipe]}\n"
-    local = CLEAN.replace(
-        "type: anthropic, model: claude-sonnet-4-6",
-        "type: openai-chat, model: m, api_key_env: null, base_url: 'http://127.0.0.1:9/v1'",
-    )
-    found = found_in(tmp_path, local + servers + rules, "--live")
+    found = found_in(tmp_path, "tools: [aquarium]\n" + servers + rules, "--live")
     wrong = [each["values"]["rule"] for each in found if each["code"] == "rule_unmatched"]
     assert wrong == ["mcp__other__wipe"]
 

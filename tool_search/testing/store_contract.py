@@ -547,7 +547,7 @@ class TurnLockContract(_Contract):
     async def test_the_lock_of_a_dead_holder_ends(self) -> None:
         async with self.open_store() as store:
             assert await store.lock_turn("a", holder="dead", lease_s=0.05)
-            for _ in range(300):
+            for _ in range(150):
                 if await store.lock_turn("a", holder="next", lease_s=60):
                     break
                 await asyncio.sleep(0.01)
