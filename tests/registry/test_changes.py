@@ -160,8 +160,10 @@ def test_a_registry_is_a_source_of_another() -> None:
     assert ids(outer) == ["inner:log", "inner:status"]
 
 
-def test_a_name_is_kept_for_a_tool_that_is_gone_until_10_000_others_are() -> None:
-    """A server of 10,000 tools that goes away must not take the time of each pair of them."""
+def test_a_name_is_kept_for_a_tool_that_is_gone_until_many_others_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tool_search.registry.sources._MAX_GONE", 100)
     registry = ToolRegistry(strict=False)
     first = Tool(name="find", namespace="a", server="s")
     registry.register(first, GITHUB)
@@ -171,7 +173,7 @@ def test_a_name_is_kept_for_a_tool_that_is_gone_until_10_000_others_are() -> Non
     assert registry.catalog.by_source.keys().isdisjoint({first.source})
     registry.unregister(second.id, GITHUB)
 
-    source = Source(*(Tool(name=f"t{n}", server="big") for n in range(10_000)))
+    source = Source(*(Tool(name=f"t{n}", server="big") for n in range(100)))
     registry.follow(source)()
 
     third = Tool(name="find", namespace="c", server="s")
@@ -187,3 +189,27 @@ def test_a_refused_list_of_tools_claims_nothing() -> None:
         registry.register_all(same)
     assert registry.tools == ()
     assert registry.register_all(same[:3]) == ("a:find", "b:find", "c:find")
+
+
+async def test_changes_that_come_at_once_are_taken_by_one_update() -> None:
+    reads = list[int]()
+
+    class Counting(Source):
+        def __getattribute__(self, name: str) -> Any:
+            if name == "tools":
+                reads.append(1)
+            return super().__getattribute__(name)
+
+    registry = ToolRegistry(strict=False)
+    source = Counting(Tool(name="a", server="s"))
+    stop = registry.follow(source)
+    source.tools = (*source.tools, Tool(name="b", server="s"))
+    heard, loop = asyncio.Event(), asyncio.get_running_loop()
+    registry.subscribe(lambda _: loop.call_soon_threadsafe(heard.set))
+    reads.clear()
+    for _ in range(50):
+        source.callbacks[0](None)
+    await asyncio.wait_for(heard.wait(), 20)
+    assert len(reads) <= 10
+    stop()
+    assert registry.tools == ()

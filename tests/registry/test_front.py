@@ -185,11 +185,11 @@ async def test_what_a_server_wrote_is_cut_before_a_model_reads_it() -> None:
             "inputSchema": {"type": "object", "properties": {"a": {"description": long}}},
             "outputSchema": {"type": "object", "description": long},
             "annotations": {"readOnlyHint": long, "other": long},
-            "tags": [long] * 100,
+            "tags": [long[:10_000]] * 100,
             "_meta": {
                 "summary": long,
                 "category": long,
-                "inputModes": [long] * 100,
+                "inputModes": [long[:10_000]] * 100,
                 "securitySchemes": {long: {}},
             },
         },

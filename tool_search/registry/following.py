@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["FollowedSource", "ListsTools"]
 
 _log = logging.getLogger(__name__)
+_Entry = tuple[Tool, Backend]
 
 
 class ListsTools(Protocol):
@@ -58,7 +59,10 @@ class FollowedSource:
         self._namespace = namespace
         self._lock = Lock()
         self._is_stopped = False
-        self._listed: dict[str, tuple[Tool, Backend]] = {}
+        self._is_waiting = False
+        self._listed: dict[str, _Entry] = {}
+        # What was made of each tool of the last list: most are the same objects in the next.
+        self._made: dict[int, tuple[Tool, _Entry]] = {}
 
     def start(self) -> Callable[[], None]:
         """Register the tools, and follow their changes until the returned function is called."""
@@ -79,8 +83,9 @@ class FollowedSource:
         A definition that the registry refuses is left out, with a warning; the others go on.
         """
         with self._lock:
+            self._is_waiting = False
             if not self._is_stopped:
-                self._replace(dict(self._entries()))
+                self._replace(self._entries())
 
     def _hear(self, _: object) -> None:
         try:
@@ -88,23 +93,42 @@ class FollowedSource:
         except RuntimeError:
             self.update()
             return
-        # Thousands of definitions would hold up the event loop.
-        loop.run_in_executor(None, self.update)
+        # Thousands of definitions would hold up the event loop; one update takes what changed
+        # while it waited.
+        if not self._is_waiting:
+            self._is_waiting = True
+            loop.run_in_executor(None, self.update)
 
-    def _entries(self) -> Iterator[tuple[str, tuple[Tool, Backend]]]:
-        """Yield what the source lists, by id; of two tools of one id, the last."""
+    def _entries(self) -> dict[str, _Entry]:
+        """Return what the source lists, by id; of two tools of one id, the last."""
+        before, self._made = self._made, {}
+        found: dict[str, _Entry] = {}
         for listed in self._source.tools:
-            server = listed.server or ""
-            # The id has the server's own name for the tool, whatever the source calls it.
-            name, space = listed.source[1], self._namespace(server)
-            try:
-                tool = replace(listed, name=name, listed_name=None, namespace=space)
-            except InvalidToolError as exc:
-                _log.warning("server %r: a tool is left out: %s", server, exc)
-                continue
-            yield tool.id, (tool, Backend.mcp(server or "mcp", tool=listed.name))
+            known = before.get(id(listed))
+            if known is not None and known[0] is listed:
+                entry = known[1]
+            else:
+                made = self._entry(listed)
+                if made is None:
+                    continue
+                entry = made
+            self._made[id(listed)] = listed, entry
+            found[entry[0].id] = entry
+        return found
 
-    def _replace(self, wanted: dict[str, tuple[Tool, Backend]]) -> None:
+    def _entry(self, listed: Tool) -> _Entry | None:
+        """Return a tool as it is registered; None, with a warning, if it cannot be."""
+        server = listed.server or ""
+        # The id has the server's own name for the tool, whatever the source calls it.
+        name, space = listed.source[1], self._namespace(server)
+        try:
+            tool = replace(listed, name=name, listed_name=None, namespace=space)
+        except InvalidToolError as exc:
+            _log.warning("server %r: a tool is left out: %s", server, exc)
+            return None
+        return tool, Backend.mcp(server or "mcp", tool=listed.name)
+
+    def _replace(self, wanted: dict[str, _Entry]) -> None:
         """Register and unregister the difference; the caller holds the lock."""
         before, self._listed = self._listed, {}
         for tool_id, (tool, backend) in before.items():
