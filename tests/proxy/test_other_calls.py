@@ -177,7 +177,7 @@ async def test_a_client_that_joins_the_messages_of_a_reply_keeps_its_search(
                 response({"type": "reasoning", "id": "rs"}, said("Now."), *calls, stream=False),
             )
             await ask(provider, client, body, *steps)
-            joined = {"role": "assistant", "content": "Look. Now."}
+            joined = {"role": "assistant", "content": "Look.\nNow."}
             results = [{**call, "type": "function_call_output", "output": "x"} for call in calls]
             history = [
                 *body["input"],

@@ -25,6 +25,7 @@ from tool_search.proxy.dialects.base import (
     WireCall,
     WireDialect,
     WireTool,
+    without_space,
 )
 from tool_search.values.json import compact_json, read_json
 
@@ -119,7 +120,9 @@ class AnthropicMessages(WireDialect):
         ids = [str(b.get("id")) for b in blocks if b.get("type") == "tool_use"]
         ids += [str(b.get("tool_use_id")) for b in blocks if b.get("type") == "tool_result"]
         # Clients add reminders to messages with results, and take them out later.
-        return ChainItem(str(item.get("role")), "" if ids else _joined(blocks), tuple(ids))
+        text = "" if ids else _joined(blocks)
+        text = without_space(text) if self.is_reply(item) else text
+        return ChainItem(str(item.get("role")), text, tuple(ids))
 
     def is_reply(self, item: JSON) -> bool:
         """True for an item of the model."""

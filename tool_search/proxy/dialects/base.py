@@ -31,6 +31,7 @@ __all__ = [
     "WireCall",
     "WireDialect",
     "WireTool",
+    "without_space",
 ]
 
 JSON = dict[str, Any]
@@ -129,6 +130,11 @@ class Emulated:
     found: tuple[str, ...] = ()
     is_searched: bool = False
     client_search: ClientSearch | None = None
+
+
+def without_space(text: str) -> str:
+    """Return a text without white space."""
+    return "".join(text.split())
 
 
 class ReplyStream(ABC):
@@ -253,7 +259,10 @@ class WireDialect(ABC):
 
     @abstractmethod
     def chain_item(self, item: JSON) -> ChainItem | None:
-        """Return what no client changes of an item; None for one that clients may drop."""
+        """Return what no client changes of an item; None for one that clients may drop.
+
+        The text of a reply is without white space: clients trim its blocks, and join them.
+        """
 
     def chained(self, items: Sequence[JSON]) -> list[tuple[int, ChainItem]]:
         """Return what no client changes of a history, each with the index of its last item."""

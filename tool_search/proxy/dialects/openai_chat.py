@@ -25,6 +25,7 @@ from tool_search.proxy.dialects.base import (
     VisibleCall,
     WireCall,
     WireTool,
+    without_space,
 )
 from tool_search.proxy.dialects.openai import OpenAIDialect, item_text, summed_usage
 from tool_search.values.json import read_object
@@ -104,7 +105,9 @@ class OpenAIChat(OpenAIDialect):
         ids = [str(call.get("id")) for call in _calls(item)]
         if item.get("role") == "tool":
             ids = [str(item.get("tool_call_id"))]
-        return ChainItem(str(item.get("role")), "" if ids else item_text(item), tuple(ids))
+        text = "" if ids else item_text(item)
+        text = without_space(text) if self.is_reply(item) else text
+        return ChainItem(str(item.get("role")), text, tuple(ids))
 
     def is_reply(self, item: JSON) -> bool:
         """True for an item of the model."""

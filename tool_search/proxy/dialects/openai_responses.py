@@ -25,6 +25,7 @@ from tool_search.proxy.dialects.base import (
     VisibleCall,
     WireCall,
     WireTool,
+    without_space,
 )
 from tool_search.proxy.dialects.client_search import ClientSearch, is_client_search
 from tool_search.proxy.dialects.openai import OpenAIDialect, item_text, summed_usage
@@ -145,7 +146,8 @@ class OpenAIResponses(OpenAIDialect):
                 chained += known
             elif known:
                 ids = tuple(each for _, chain_item in known for each in chain_item.ids)
-                text = "" if ids else "".join(chain_item.text for _, chain_item in known)
+                text = "".join(chain_item.text for _, chain_item in known)
+                text = "" if ids else without_space(text)
                 chained.append((group[-1][0], ChainItem("assistant", text, ids)))
         return chained
 
