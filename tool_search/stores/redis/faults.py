@@ -34,7 +34,7 @@ _ADVICE: dict[StoreFault, str] = {
     "disk_failed": "cannot save to its disk ({error}); make room there, or correct its folder",
     "foreign": "has data of another program under the same names ({error}); name another "
     "store.prefix",
-    "unknown": "refused a request ({error}); it must be Redis 7 or later",
+    "unknown": "refused a request ({error}); check store.url, and that it is Redis 7 or later",
 }
 _BY_TYPE: tuple[tuple[type[Exception], StoreFault], ...] = (
     (exceptions.AuthenticationError, "no_permission"),
