@@ -7,6 +7,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import httpx2
 import pytest
@@ -161,6 +162,35 @@ async def test_a_proxy_may_be_mounted_in_another_application(provider: RawProvid
     searched, passed = provider.requests
     assert (searched.path, passed.path) == ("/v1/chat/completions", "/v1/files/a%2Fb")
     assert len(json.loads(searched.body)["tools"]) == 1
+
+
+@pytest.mark.parametrize("path", ["/v1/files", "/v1/chat/completions"])
+async def test_a_client_that_leaves_in_its_own_request_is_no_failure(
+    provider: RawProvider, path: str
+) -> None:
+    proxy = ToolSearchProxy(
+        {"upstreams": [{"base_url": f"{provider.address}/v1", "dialects": ["openai_chat"]}]}
+    )
+    messages: list[dict[str, object]] = [
+        {"type": "http.disconnect"},
+        {"type": "http.request", "body": b"{", "more_body": True},
+    ]
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, object]:
+        return messages.pop()
+
+    async def send(message: object) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "method": "POST", "path": path, "query_string": b"",
+        "headers": [(b"content-length", b"200")],
+    }  # fmt: skip
+    await proxy.asgi()(scope, receive, send)
+    await proxy.close()
+
+    assert sent[0]["status"] == 499
 
 
 async def test_a_client_that_leaves_ends_a_request_of_another_path() -> None:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import httpx2
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import Message, Scope
@@ -105,6 +105,12 @@ class ToolSearchProxy:
             await asyncio.to_thread(self.inspection.close)
 
     async def _answer(self, request: Request) -> Response:
+        try:
+            return await self._answered(request)
+        except ClientDisconnect:  # before the end of its own request
+            return Response(status_code=CLIENT_LEFT)
+
+    async def _answered(self, request: Request) -> Response:
         path, raw_path = _paths(request.scope)
         if not self._may_enter(request.headers):
             return JSONResponse({"error": {"message": f"a token is needed: {TOKEN_HEADER}"}}, 401)
