@@ -220,15 +220,19 @@ async def _end(process: Process) -> None:
     """End a process and its children: close its input, wait, then by signals."""
     if process.stdin is not None:
         process.stdin.close()
-    for number, patience in ((None, _EXIT_S), (signal.SIGTERM, _KILL_S), (signal.SIGKILL, _KILL_S)):
-        if number is not None:
-            _kill(process, number)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(patience):
-                await process.wait()
-            break
-    # Children that outlive their parent are in its group.
-    _kill(process, signal.SIGKILL)
+    steps = ((None, _EXIT_S), (signal.SIGTERM, _KILL_S), (signal.SIGKILL, _KILL_S))
+    try:
+        for number, patience in steps:
+            if number is not None:
+                _kill(process, number)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await process.wait()
+                break
+    finally:
+        # Children that outlive their parent are in its group; and anyio's shield does not hold
+        # back asyncio's own cancellation, of a source that is closed in this very moment.
+        _kill(process, signal.SIGKILL)
 
 
 def _kill(process: Process, number: signal.Signals) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.mcp.helpers import (
 )
 from tool_search import ToolCatalog
 from tool_search.adapters.mcp import MCPSource
+from tool_search.adapters.mcp.stdio import ServerProcess
 from tool_search.errors import ConfigurationError, SessionError, SourceError
 from tool_search.execution import CallProgress
 from tool_search.messages import ImagePart
@@ -355,3 +357,25 @@ async def test_a_source_is_opened_once_at_a_time() -> None:
     assert source.status[0].state == "closed"
     async with source:
         assert names(source) == ["find"]
+
+
+async def test_a_process_that_is_being_ended_is_killed_if_the_source_is_closed() -> None:
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    process = ServerProcess(
+        "a", command=command[0], args=command[1:], variables={}, inherited=os.environ, cwd="",
+        on_end=lambda: None,
+    )  # fmt: skip
+
+    async def use() -> None:
+        async with process.streams():
+            await asyncio.Event().wait()
+
+    using = asyncio.create_task(use())
+    await until(lambda: process._process is not None)
+    await asyncio.sleep(0.05)
+    for _ in range(3):
+        using.cancel()
+        await asyncio.sleep(0.05)
+    await asyncio.wait([using])
+    assert process._process is not None
+    assert await asyncio.wait_for(process._process.wait(), 20) == -signal.SIGKILL
