@@ -153,7 +153,7 @@ def test_search_and_eval_refuse_a_preset_with_another_engine(
 def test_an_unknown_preset_is_wrong_use(command: Command, catalog: Path) -> None:
     outcome = command("search", "--catalog", catalog, "--query", "a", "--preset", "google")
     assert outcome.status == 2
-    assert "--preset 'google': there are oh-my-pi, tooldiscovery, astrbot" in outcome.err
+    assert "--preset 'google' must be one of oh-my-pi, tooldiscovery, astrbot" in outcome.err
 
 
 def test_eval_measures_a_preset(
