@@ -50,6 +50,7 @@ def _none(*_: object) -> tuple[()]:
 PARTS: Mapping[str, Mapping[str, Any]] = {
     "nothing": {},
     "best sentence": {f"{_BM25}.query_sentences": _none},
+    "tools that lead a sentence": {"tool_search.search.engines.script_scores._LEADS": 0.0},
     "pairs of neighbouring words": {f"{_BM25}._HAS_PAIRS": 0.0},
     "words of the name that are covered": {f"{_BM25}._NAME_COVERED": 0.0},
     "words of the text that are covered": {f"{_BM25}._TEXT_COVERED": 0.0},

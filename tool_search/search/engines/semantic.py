@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tool_search.catalog.tool import Tool
 from tool_search.errors import SearchError
 from tool_search.search.engines.options import EngineOptions
+from tool_search.search.engines.script_scores import leading_shares
 from tool_search.search.index.explanation import Reasons, ScorePart
 from tool_search.search.index.ranking import Scores
 from tool_search.search.index.storage import DocumentIds
@@ -141,7 +142,10 @@ class SemanticEngine:
         if sentences:
             parts = zip(sentences, found[1:], strict=True)
             own = [_values(embedded.scale, sentence, near) for sentence, near in parts]
-            values = (values + np.maximum.reduce(own)) / 2.0
+            values += np.maximum.reduce(own)
+            for doc_id, share in leading_shares(Scores(each, _FIT) for each in own).items():
+                values[doc_id] += share * _FIT
+            values /= 2.0
         return Scores(values, _FIT)
 
     def boosts(self, _query: str, doc_ids: Sequence[int]) -> Sequence[float]:
