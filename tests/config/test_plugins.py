@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tool_search import SearchSettings, Tool, build_index, load_config
+from tool_search.cli.engines import index_of
 from tool_search.config.plugins import installed_engines
 from tool_search.errors import ConfigurationError, SearchError
 
@@ -83,6 +84,12 @@ def test_configuration_names_an_engine_of_a_package(engines: None, tmp_path: Pat
     path = tmp_path / "bot.yaml"
     path.write_text("tool_search: {search: {engine: backwards}}\n")
     assert load_config(path).tool_search.search.engine == "backwards"
+
+
+def test_command_line_takes_an_engine_of_a_package(engines: None) -> None:
+    assert index_of(TOOLS, "backwards").search("anything", limit=1).matches[0].name == "send_mail"
+    with pytest.raises(ConfigurationError, match=r"'forwards' must be one of .*hybrid, backwards"):
+        index_of(TOOLS, "forwards")
 
 
 def test_configuration_with_an_unknown_engine_lists_those_of_packages(

@@ -10,8 +10,9 @@ from rich.progress import Progress
 
 from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import say, side_console
-from tool_search.cli.options import chosen
+from tool_search.cli.options import chosen, known_spelling
 from tool_search.cli.terminal.language import spoken
+from tool_search.config.plugins import installed_engines
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 from tool_search.search.build import ENGINES, PRESETS
@@ -38,7 +39,7 @@ def index_of(
             each other.
         SearchError: The engine cannot index these tools.
     """
-    given = (("engine", engine, ENGINES), ("preset", preset, PRESETS))
+    given = (("engine", engine, _known_engines(engine)), ("preset", preset, PRESETS))
     named = {key: chosen(f"--{key}", name, names) for key, name, names in given if name is not None}
     try:
         settings = SearchSettings.model_validate(named)
@@ -46,6 +47,13 @@ def index_of(
         raise ConfigurationError(_problem(exc, named)) from exc
     with _progress() as progress:
         return build_index(tools, settings, progress=progress)
+
+
+def _known_engines(engine: str | None) -> tuple[str, ...]:
+    """Return the engines that may be meant; those of packages only if no other is."""
+    if engine is None or known_spelling(engine, ENGINES) in ENGINES:
+        return tuple(ENGINES)
+    return tuple(dict.fromkeys((*ENGINES, *sorted(installed_engines()))))
 
 
 def _problem(error: ValidationError, named: Mapping[str, str]) -> str:
