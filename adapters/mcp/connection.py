@@ -41,7 +41,6 @@ from tool_search.sources.base import (
     Unsubscribe,
 )
 from tool_search.sources.definitions import ListedTools, read_definitions
-from tool_search.sources.paced import PacedCalls
 from tool_search.sources.variables import expand
 from tool_search.values.clean_text import clean_line
 
@@ -99,7 +98,6 @@ class ServerConnection:
         self._environment = environment
         self._on_change = on_change
         self._on_list_change = on_list_change
-        self._report = PacedCalls(self._report_list, interval_s=_LIST_PAUSE_S)
         # The lists of prompts and resources that the server had when it was there.
         self._lists: tuple[ListKind, ...] = ()
         self._state: ServerState = "disabled" if settings.disabled else "connecting"
@@ -149,7 +147,6 @@ class ServerConnection:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        self._report.close()
         if self._state != "disabled":
             self._state = "closed"
 
@@ -476,7 +473,7 @@ class ServerConnection:
         else:
             self._report(kind)
 
-    def _report_list(self, kind: ListKind) -> None:
+    def _report(self, kind: ListKind) -> None:
         self._on_list_change(ListChange(server=self.name, kind=kind))
 
     def _end(self) -> None:

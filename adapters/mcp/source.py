@@ -137,8 +137,8 @@ class MCPSource:
     def subscribe_lists(self, callback: OnListChange) -> Unsubscribe:
         """Call a function in the event loop after changes of a server's prompts or resources.
 
-        It is called at most once a second for each list, and also when a server that has
-        prompts or resources comes or goes.
+        It is called for each report of a server, of which there may be any number, and also
+        when a server that has prompts or resources comes or goes.
 
         Returns:
             A function that ends the subscription.

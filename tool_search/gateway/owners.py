@@ -26,6 +26,8 @@ class ResourceOwners:
     def __init__(self, list_all: Callable[[], Awaitable[object]]) -> None:
         self._list_all = list_all
         self._owners: dict[str, str] = {}
+        # Servers whose addresses are dropped before the next look: reports may come in floods.
+        self._stale: set[str] = set()
         self._doubts = 0
         # The doubts when the last complete lists began: without a newer one they hold.
         self._sure_at = -1
@@ -34,6 +36,7 @@ class ResourceOwners:
 
     def take(self, address: str, server: str) -> bool:
         """Keep that a server lists an address; return True if it is the first that does."""
+        self._drop_stale()
         if len(self._owners) < _MAX_ADDRESSES:
             self._owners.setdefault(address, server)
         return self._owners.get(address) == server
@@ -45,10 +48,11 @@ class ResourceOwners:
     def forget(self, server: str) -> None:
         """Drop the addresses of a server whose list has changed."""
         self.doubt()
-        self._owners = {key: owner for key, owner in self._owners.items() if owner != server}
+        self._stale.add(server)
 
     async def servers_of(self, uris: Iterable[str]) -> dict[str, list[str]]:
         """Return the servers to ask for each address, the likeliest first."""
+        self._drop_stale()
         wanted = tuple(dict.fromkeys(uris))
         if self._sure_at != self._doubts:
             if not all(map(self._fitting, wanted)):
@@ -57,6 +61,12 @@ class ResourceOwners:
                 # Another server may list by now what fits a template.
                 await self._list(time.monotonic())
         return {uri: self._fitting(uri) for uri in wanted}
+
+    def _drop_stale(self) -> None:
+        if self._stale:
+            stale, self._stale = self._stale, set()
+            kept = {key: owner for key, owner in self._owners.items() if owner not in stale}
+            self._owners = kept
 
     def _may_list(self) -> bool:
         return time.monotonic() - self._began >= _LIST_PAUSE_S
