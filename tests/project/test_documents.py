@@ -232,3 +232,8 @@ def test_the_site_is_built_strictly() -> None:
     )
     assert command.split() == ["--strict"]
     assert "make docs" in _read(".ci/run")
+
+
+def test_every_page_of_figures_is_in_the_navigation() -> None:
+    listed = set(re.findall(r"^ +- (benchmarks/\w+\.md)$", _read("mkdocs.yml"), re.MULTILINE))
+    assert listed == {f"benchmarks/{path.name}" for path in ROOT.glob("benchmarks/*.md")}
