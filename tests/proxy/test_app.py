@@ -300,7 +300,8 @@ async def test_a_key_is_in_the_header_that_its_provider_reads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PROVIDER_KEY", "sk-of-the-provider")
-    given = httpx2.Headers({"authorization": "Bearer of-the-client", "api-key": "x"})
+    keys = {"api-key": "of-the-client", "x-goog-api-key": "of-the-client"}
+    given = httpx2.Headers({"authorization": "Bearer of-the-client", **keys})
     seen: list[httpx2.Headers] = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:
@@ -318,6 +319,7 @@ async def test_a_key_is_in_the_header_that_its_provider_reads(
     assert seen[0]["x-api-key"] == "sk-of-the-provider"
     assert {"authorization", "api-key"}.isdisjoint(seen[0])
     assert seen[1]["authorization"] == "Bearer sk-of-the-provider"
+    assert not any("of-the-client" in value for sent in seen for value in sent.values())
 
 
 def test_formats_of_known_addresses() -> None:

@@ -19,6 +19,7 @@ from tool_search.values.json import compact_json, read_json
 
 __all__ = [
     "CREDENTIALS",
+    "KEY_HEADERS",
     "ClientRequest",
     "has_tools",
     "json_bytes",
@@ -28,7 +29,10 @@ __all__ = [
     "uncompressed",
 ]
 
-CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", TOKEN_HEADER)
+KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+"""The headers that have a client's key for the provider."""
+
+CREDENTIALS = (*KEY_HEADERS, TOKEN_HEADER)
 """The headers by which clients are told apart."""
 
 # Strategies that a proxy can give a client; any other is the generic one.

@@ -17,7 +17,7 @@ from tool_search.config.providers import Dialect
 from tool_search.inspector.access import TOKEN_HEADER
 from tool_search.proxy.addresses import key_header, upstream_url
 from tool_search.proxy.dialects.base import SentEvent
-from tool_search.proxy.requests import object_in
+from tool_search.proxy.requests import KEY_HEADERS, object_in
 from tool_search.proxy.settings import UpstreamSettings
 
 __all__ = ["Upstreams", "kept_headers", "sent_events"]
@@ -28,7 +28,6 @@ _HOP_BY_HOP = frozenset(
     ("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
      "transfer-encoding", "upgrade", "host", "content-length", "expect", "date", "server"),
 )  # fmt: skip
-_KEYS = ("authorization", "x-api-key", "api-key")
 _CONNECT_S = 15.0
 _MAX_CONNECTIONS = 1_000
 _MAX_EVENT_BYTES = 64_000_000
@@ -121,7 +120,7 @@ class Upstreams:
         if upstream.api_key_env is None:
             return headers
         key = os.environ.get(upstream.api_key_env, "")
-        sent = [name for name in _KEYS if name in headers]
+        sent = [name for name in KEY_HEADERS if name in headers]
         only = key_header(upstream.base_url)
         if only is not None:
             for name in sent:
