@@ -26,6 +26,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,36 @@ def litellm(python: str, folder: Path, port: int, upstream: str, *, handler: boo
     return [command, "--config", str(file), "--host", "127.0.0.1", "--port", str(port)]
 
 
+def started(stack: ExitStack, python: str | None) -> dict[str, tuple[str, int]]:
+    """Start a provider and the proxies before it; return their addresses and process ids."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    port = free_port()
+    stack.enter_context(running([sys.executable, "-c", PROVIDER, str(port), str(CHUNKS)], port))
+    upstream = f"http://127.0.0.1:{port}/v1"
+    commands: dict[str, Callable[[int], list[str]]] = {
+        name: partial(own_proxy, upstream, mode)
+        for name, mode in (("this proxy, passing on", "off"), ("this proxy", "auto"))
+    }
+    if python:
+        commands["LiteLLM, passing on"] = lambda p: litellm(
+            python, folder, p, upstream, handler=False
+        )
+        commands["LiteLLM with our handler"] = lambda p: litellm(
+            python, folder, p, upstream, handler=True
+        )
+    targets: dict[str, tuple[str, int]] = {"the provider alone": (upstream, 0)}
+    for name, command in commands.items():
+        own = free_port()
+        pid = stack.enter_context(running(command(own), own))
+        targets[name] = f"http://127.0.0.1:{own}/v1", pid
+    return targets
+
+
+def own_proxy(upstream: str, mode: str, port: int) -> list[str]:
+    """Return the command of this library's proxy."""
+    return [sys.executable, "-c", PROXY, str(port), upstream, mode]
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -196,33 +227,7 @@ def main() -> None:
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        port = free_port()
-        stack.enter_context(running([sys.executable, "-c", PROVIDER, str(port), str(CHUNKS)], port))
-        upstream = f"http://127.0.0.1:{port}/v1"
-        targets: dict[str, tuple[str, int]] = {"the provider alone": (upstream, 0)}
-        commands: dict[str, Callable[[int], list[str]]] = {
-            "this proxy, passing on": lambda p: [
-                sys.executable,
-                "-c",
-                PROXY,
-                str(p),
-                upstream,
-                "off",
-            ],
-            "this proxy": lambda p: [sys.executable, "-c", PROXY, str(p), upstream, "auto"],
-        }
-        if options.litellm:
-            commands["LiteLLM, passing on"] = lambda p: litellm(
-                options.litellm, folder, p, upstream, handler=False
-            )
-            commands["LiteLLM with our handler"] = lambda p: litellm(
-                options.litellm, folder, p, upstream, handler=True
-            )
-        for name, command in commands.items():
-            own = free_port()
-            pid = stack.enter_context(running(command(own), own))
-            targets[name] = f"http://127.0.0.1:{own}/v1", pid
+        targets = started(stack, options.litellm)
         for size in SIZES:
             for clients in CLIENTS:
                 base: tuple[float, float] | None = None

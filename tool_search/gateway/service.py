@@ -271,15 +271,20 @@ class GatewayService:
                 more=more,
             )
             answer = self._or_refusal(name, answer)
-            if self._records is not None and begun is not None:
-                self._records.called(
-                    begun,
-                    self._listed(client),
-                    failed=answer.is_error,
-                    bodies=(arguments, answer.content),
-                )
+            self._record_call(client, begun, arguments, answer)
         await self._learn(client, tool.name, answer)
         return ToolAnswer(answer.content, error=answer.error)
+
+    def _record_call(
+        self,
+        client: GatewayClient,
+        begun: UnderWay | None,
+        arguments: Mapping[str, Any],
+        answer: CallAnswer,
+    ) -> None:
+        if self._records is not None and begun is not None:
+            bodies = (arguments, answer.content)
+            self._records.called(begun, self._listed(client), failed=answer.is_error, bodies=bodies)
 
     def _or_refusal(self, name: str, answer: CallAnswer) -> CallAnswer:
         """Return an answer; a refusal if the server would ask a person, and nobody can be."""
