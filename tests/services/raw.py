@@ -140,12 +140,14 @@ class Step:
         wanted: The tool that the user's last message asks for.
         answered: The results since that message.
         id: A name for the reply.
+        search: The name of the search tool in the request; empty: it may call no tool.
         native_search: The search tool is the service's own kind of tool.
     """
 
     wanted: str
     answered: int
     id: str
+    search: str = "tool_search"
     native_search: bool = False
 
     @classmethod
@@ -156,15 +158,33 @@ class Step:
         tools = body.get("tools") or ()
         native = dialect == "openai_responses" and any(t["type"] == "tool_search" for t in tools)
         return cls(
-            wanted=wanted, answered=results, id=f"{len(texts)}_{results}", native_search=native
+            wanted=wanted,
+            answered=results,
+            id=f"{len(texts)}_{results}",
+            search=_search_tool(body),
+            native_search=native,
         )
 
     @property
     def call(self) -> tuple[str, dict[str, Any]] | None:
         """The call of this reply, or None for an answer."""
+        if not self.search:
+            return None
         if self.answered == 0:
-            return "tool_search", {"query": self.wanted.replace("_", " ")}
+            return self.search, {"query": self.wanted.replace("_", " ")}
         return (self.wanted, {"text": self.id}) if self.answered == 1 else None
+
+
+def _search_tool(body: JSON) -> str:
+    """Return the name of the search tool that a request declares; empty if it may not be called.
+
+    A list of which nothing is known to search has the name that the library gives it.
+    """
+    if not body.get("tools") or body.get("tool_choice") == "none":
+        return ""
+    named = (tool.get("function") or tool for tool in body["tools"])
+    names = [str(tool.get("name")) for tool in named]
+    return "find_tools" if "find_tools" in names else "tool_search"
 
 
 def _said(dialect: str, body: JSON) -> tuple[list[str], int]:
@@ -245,7 +265,7 @@ def _responses(step: Step, body: JSON, reasoning: dict[str, Any]) -> dict[str, A
     else:
         name, arguments = step.call
         call: dict[str, Any] = {"call_id": f"call_{step.id}", "status": "completed"}
-        if name == "tool_search" and step.native_search:
+        if name == step.search and step.native_search:
             call |= {"type": "tool_search_call", "execution": "client", "arguments": arguments}
         else:
             text = json.dumps(arguments)

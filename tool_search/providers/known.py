@@ -108,6 +108,7 @@ class KnownProvider:
         types: Their dialects; empty: every dialect.
         hosts: Globs of their host.
         models: Globs of the model, without a gateway's prefix, in lower case.
+        date: The newest source's day, month or year, as in `2026-08-25`; empty: not known.
     """
 
     facts: ProviderFacts
@@ -115,6 +116,7 @@ class KnownProvider:
     types: tuple[Dialect, ...] = ()
     hosts: tuple[str, ...] = ("*",)
     models: tuple[str, ...] = ("*",)
+    date: str = ""
 
     def match_rank(self, dialect: Dialect, host: str, model: str) -> tuple[int, int] | None:
         """Return how closely the row matches, hosts before models, or None if it does not."""

@@ -75,13 +75,26 @@ class Answer:
 
     Attributes:
         pattern: A regular expression, searched in "code message" in any case, across lines.
-        meaning: The request's fault.
+        meaning: The request's fault, and so the remedy.
         source: Where the wording is documented, recorded or quoted.
+        service: Who says so.
+        models: Names of models that refuse so, as the sources have them.
+        words: The refusal as the service writes it: its message, or its whole body in JSON.
+        rule: The rule that the request broke: a name in `tests/services/rules.py`, where
+            `make truth` finds it.
+        date: The newest source's day, month or year, as in `2026-08-25`; empty: not known.
+        status: The HTTP status.
     """
 
     pattern: str
     meaning: Meaning
     source: str
+    service: str = ""
+    models: tuple[str, ...] = ()
+    words: str = ""
+    rule: str = ""
+    date: str = ""
+    status: int = 400
 
     def match(self, said: str) -> re.Match[str] | None:
         """Return the first place that has the wording, or None."""

@@ -1,0 +1,168 @@
+"""Rules of services, each under the name by which the rows of the tables of refusals have it.
+
+`make truth` runs every row against a server that enforces its rule in the row's words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.services.raw import JSON, RawService, Reasoning, vendor_error
+from tool_search import ImagePart, ProviderConfig, ToolSearchConfig, ToolSearchRunner
+from tool_search.adapters import build_provider
+from tool_search.config.providers import Dialect
+from tool_search.events import Done, RunnerEvent
+from tool_search.messages import ContentPart, TextPart
+from tool_search.providers.profiles import ProviderProfile
+
+TOOLS = ("read_invoice", "water_plants", "book_flight", "tune_piano", "bake_bread")
+PICTURE = ImagePart("data:image/png;base64,iVBORw0KGgo=")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceRule:
+    """One rule of a service, and the conversation in which a request would break it.
+
+    Attributes:
+        is_broken: True if a request's body breaks the rule in a dialect.
+        dialects: The dialects in which the service may be asked.
+        talk: What the person does; each turn must end with an answer.
+        reasoning: What the model's replies carry besides text and calls.
+        refusals: The most refused requests of the whole conversation.
+        runs_tools: True if every tool that was asked for must have run, each once.
+        settings: Settings of the runner.
+    """
+
+    is_broken: Callable[[Dialect, JSON], bool]
+    dialects: tuple[Dialect, ...] = ("openai_chat",)
+    talk: Callable[[Bot], Awaitable[None]]
+    reasoning: Reasoning | None = None
+    refusals: int = 1
+    runs_tools: bool = True
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(kw_only=True)
+class Bot:
+    """A bot of one service, and what became of its turns.
+
+    Attributes:
+        runner: The runner.
+        service: The service.
+        ran: The tools that ran, in order.
+        asked: The tools that were asked for, in order.
+        events: The events of each turn.
+    """
+
+    runner: ToolSearchRunner
+    service: RawService
+    ran: list[str]
+    asked: list[str] = field(default_factory=list)
+    events: list[list[RunnerEvent]] = field(default_factory=list)
+
+    async def ask(self, tool: str, *more: ContentPart) -> None:
+        """Ask for a tool, which is the last word of the message."""
+        words = f"Please use {tool}"
+        message: str | Sequence[ContentPart] = [*more, TextPart(words)] if more else words
+        self.asked.append(tool)
+        self.events.append([event async for event in self.runner.run(message, conversation="c")])
+
+    def check(self, rule: ServiceRule) -> None:
+        """Hold that each turn has an answer, and that each tool that was asked for ran once."""
+        for events in self.events:
+            done = events[-1]
+            assert isinstance(done, Done), events
+            assert done.answer.strip()
+        assert len(self.service.refused) <= rule.refusals, self.service.refused
+        if rule.runs_tools:
+            assert self.ran == self.asked
+
+
+async def five_turns(bot: Bot) -> None:
+    """Ask for five tools, one a turn."""
+    for tool in TOOLS:
+        await bot.ask(tool)
+
+
+async def picture_then_text(bot: Bot) -> None:
+    """Send a picture, and then texts."""
+    await bot.ask(TOOLS[0], PICTURE)
+    await bot.ask(TOOLS[1])
+    await bot.ask(TOOLS[2])
+
+
+@asynccontextmanager
+async def bot_of(
+    rule: ServiceRule,
+    dialect: Dialect,
+    model: str,
+    *,
+    words: str,
+    status: int = 400,
+    profile: ProviderProfile | None = None,
+) -> AsyncIterator[Bot]:
+    """Yield a bot whose service enforces a rule in these words.
+
+    Args:
+        rule: The rule.
+        dialect: The dialect of the service.
+        model: The name of the model.
+        words: The message of a refusal, or its whole body in JSON.
+        status: The status of a refusal.
+        profile: What is known of the service; None: what the table says of a host on loopback.
+    """
+    is_body = words[:1] in ("{", "[")
+    service = RawService(
+        rule=lambda body: words if rule.is_broken(dialect, body) else None,
+        reasoning=rule.reasoning,
+        status=status,
+        wrap=json.loads if is_body else vendor_error,
+    )
+    with service.running():
+        config = ProviderConfig(
+            id="p", type=dialect, model=model, api_key_env=None, timeout_s=10,
+            base_url=service.url if dialect == "anthropic" else f"{service.url}/v1",
+        )  # fmt: skip
+        provider = build_provider(config, api_key="k" * 20)
+        if profile is not None:
+            provider.profile = profile
+        ran: list[str] = []
+        runner = ToolSearchRunner(
+            providers={"p": provider},
+            tools=[_tool(name, ran) for name in TOOLS],
+            config=ToolSearchConfig(tool_schema_mode="tool_search"),
+            **rule.settings,
+        )
+        try:
+            yield Bot(runner=runner, service=service, ran=ran)
+        finally:
+            await runner.aclose()
+            await provider.aclose()
+
+
+def _tool(name: str, ran: list[str]) -> Callable[..., object]:
+    def function(text: str) -> str:
+        ran.append(name)
+        return f"{name} is done"
+
+    function.__name__ = name
+    function.__doc__ = f"Can {name.replace('_', ' ')}."
+    return function
+
+
+def _declares_a_choice(_: Dialect, body: JSON) -> bool:
+    return body.get("tool_choice", "auto") != "auto"
+
+
+RULES: Mapping[str, ServiceRule] = {
+    "tool_choice is auto or left out": ServiceRule(
+        is_broken=_declares_a_choice,
+        talk=five_turns,
+        settings={"max_steps": 2},
+    ),
+}
+"""Every rule, by its name."""
