@@ -155,7 +155,7 @@ def _tool(name: str, ran: list[str]) -> Callable[..., object]:
 
 
 def _declares_a_choice(_: Dialect, body: JSON) -> bool:
-    return body.get("tool_choice", "auto") != "auto"
+    return bool(body.get("tool_choice", "auto") != "auto")
 
 
 RULES: Mapping[str, ServiceRule] = {
