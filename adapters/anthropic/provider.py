@@ -33,7 +33,6 @@ from tool_search.adapters.sdk.failures import (
     ErrorMap,
     Failure,
     ReplyFailedError,
-    body_text,
     connection_failure,
     malformed_reply,
     reply_failure,
@@ -56,9 +55,10 @@ __all__ = [
 def _status_failure(exc: anthropic.APIStatusError) -> Failure:
     """Return the service's error, which is an answer's body or an event of a stream."""
     status = exc.status_code
-    return body_failure(exc.body, status=status) or Failure(
-        detail=body_text(exc.body) if exc.body else exc.message,
-        status=None if status == 200 else status,
+    return (
+        body_failure(exc.body, status=status)
+        or body_failure({"error": exc.body}, status=status)
+        or Failure(detail=exc.message, status=None if status == 200 else status)
     )
 
 

@@ -266,7 +266,7 @@ class StreamedReply(ReplyReader):
             self._record(mapping_of(event.get("delta")), event.get("usage"))
         elif kind == "message_stop":
             self.progress.is_over = True
-        elif kind == "error":
+        elif kind == "error" or event.get("error"):
             raise ReplyFailedError(_reported(event))
         self.progress.is_waiting = not self._blocks or self._blocks[-1].is_slow
 

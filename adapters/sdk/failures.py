@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from pydantic import SecretStr
 
-from tool_search.adapters.wire.values import text_of
+from tool_search.adapters.wire.values import list_of, text_of
 from tool_search.errors import ProviderError, ToolSearchError
 from tool_search.values.redaction import redacted_text
 
@@ -68,6 +68,17 @@ _MAX_DETAIL_CHARS = 1_000
 _MAX_MASKED_CHARS = 100_000
 _KEY_LIKE = re.compile(r"\b(?:sk|key|xai|gsk)-[\w*.-]{6,}")
 _MASK = "***"
+
+# Gateways wrap an error in two or three others. A list may have an error for each message.
+_MAX_PARTS = 100
+_SAYING = (
+    "message", "msg", "detail", "error", "errors", "error_msg", "error_message", "errormessage",
+    "innererror", "metadata", "raw",
+)  # fmt: skip
+# An object, or one that was written into a text once more.
+_JSON_INSIDE = re.compile(r'\{\s*"|"\s*\{\s*\\"')
+# An HTTP status, or a type that every refusal has.
+_MEANINGLESS = re.compile(r"|[1-5]\d\d|error|invalid_request_error|upstream_error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,8 +164,9 @@ def raise_failure(
         key_env: The environment variable that the key came from, for the advice.
     """
     key = secret.get_secret_value()
+    masked = _mask_secret(_shorten(failure.detail, _MAX_MASKED_CHARS), key)
     error = ProviderError(
-        _mask_secret(failure.detail[:_MAX_MASKED_CHARS], key)[:_MAX_DETAIL_CHARS],
+        _shorten(masked, _MAX_DETAIL_CHARS),
         provider=provider,
         status=failure.status,
         code=failure.code,
@@ -165,6 +177,14 @@ def raise_failure(
     if len(said) > _MAX_MASKED_CHARS or _mask_secret(said, key) != said:
         cause = None
     raise error from cause
+
+
+def _shorten(text: str, max_chars: int) -> str:
+    """Return the text without its middle, if it is too long: the inmost error comes last."""
+    end = max_chars // 3
+    gap = " ... "
+    is_long = len(text) > max_chars
+    return f"{text[: max_chars - end - len(gap)]}{gap}{text[-end:]}" if is_long else text
 
 
 def _key_advice(variable: str | None) -> str:
@@ -243,42 +263,88 @@ def _with_cause(exc: Exception, summary: str) -> str:
 
 
 def error_in_body(body: object) -> tuple[Mapping[str, Any], str] | None:
-    """Return the error object and its message in a parsed answer; None if it has none.
+    """Return the error object in a parsed answer and all that it says; None if it has none.
 
-    Some compatible endpoints write `{"error": "..."}`.
+    Some services write `{"error": "..."}`, and xAI the code beside it; Cloudflare has a list
+    under `errors`.
     """
     # Google's compatible endpoint wraps the object in a list.
-    if isinstance(body, list) and len(body) == 1:
-        (body,) = body
-    if not isinstance(body, Mapping):
+    first = next(iter(list_of(body)), body)
+    if not isinstance(first, Mapping):
         return None
-    error = body.get("error")
-    # The SDK unwraps the object only if the body is a mapping.
-    if isinstance(error, list):
-        return error_in_body(error)
+    error = first.get("error") or first.get("errors")
     if not error:
         return None
-    if isinstance(error, Mapping):
-        return error, _with_upstream(error)
-    return body, str(error)
-
-
-def _with_upstream(error: Mapping[str, Any]) -> str:
-    """Return the error's message, with that of the model's own provider behind a gateway.
-
-    OpenRouter writes "Provider returned error", and has the text in `metadata.raw`.
-    """
-    metadata = error.get("metadata")
-    raw = text_of(metadata.get("raw")) if isinstance(metadata, Mapping) else ""
-    return f"{body_text(error)}: {raw}" if raw else body_text(error)
+    # The SDK unwraps the object only if the body is a mapping.
+    inner = next(iter(list_of(error)), error)
+    if not isinstance(inner, Mapping):
+        return first, body_text(first)
+    nested = None if "message" in inner else error_in_body(inner)
+    return nested or (inner, body_text(error if len(list_of(error)) > 1 else inner))
 
 
 def body_text(body: object) -> str:
-    """Return the text of an answer's body for a message: its own, if it has one.
+    """Return all that an answer's body says, without repetition, or else its JSON.
 
-    FastAPI puts it under `detail`.
+    Sources: FastAPI (`detail`, in it `loc` and `msg`); Xiaomi (a sentence in `param`); Azure
+    (`innererror`); Cloudflare (`errors`, `internalCode`); OpenRouter (`metadata.raw`), new-api,
+    one-api and LiteLLM: the answer of the model's own provider as JSON inside a text.
     """
-    if isinstance(body, Mapping):
-        named = text_of(body.get("message")) or text_of(body.get("detail"))
-        return named or json.dumps(body, ensure_ascii=False, default=str)
-    return str(body)
+    said: list[str] = []
+    labels: list[str] = []
+    parts = [body]
+    for _ in range(_MAX_PARTS):
+        if not parts:
+            break
+        part = parts.pop()
+        if isinstance(part, str):
+            inner = _split_json(part)
+            parts += inner
+            if not inner and not any(part.strip() in text for text in said):
+                said.append(part.strip())
+        elif isinstance(part, list):
+            parts += reversed(part[:_MAX_PARTS])
+        elif isinstance(part, Mapping):
+            parts += reversed(_statements(part))
+            labels += _labels(part, is_outermost=part is body)
+    text = ": ".join(said).replace(": (", " (")
+    for label in labels if said else ():
+        text += f" ({label})" if label not in text else ""
+    return text or json.dumps(body, ensure_ascii=False, default=str)
+
+
+def _statements(error: Mapping[str, Any]) -> list[object]:
+    """Return the fields of an error that say something, the most exact name first."""
+    loc, msg = list_of(error.get("loc")), text_of(error.get("msg"))
+    if loc and msg:
+        return [f"{'.'.join(map(str, loc))}: {msg}"]
+    named = {str(key).lower(): value for key, value in error.items()}
+    param = error.get("param")
+    return [*map(named.get, _SAYING), param if isinstance(param, Mapping | list) else None]
+
+
+def _labels(error: Mapping[str, Any], *, is_outermost: bool) -> list[str]:
+    """Return the codes of an error, and the place that it names.
+
+    The outermost code is `Failure.code`.
+    """
+    code = "" if is_outermost else error.get("code") or error.get("type")
+    labels = (error.get("param"), code, error.get("internalCode"))
+    named = [str(label) for label in labels if isinstance(label, str | int)]
+    return [label for label in named if not _MEANINGLESS.fullmatch(label)]
+
+
+def _split_json(text: str) -> list[object]:
+    """Return the parts of a text around another error's JSON in it, last first; empty: none."""
+    found = _JSON_INSIDE.search(text) if len(text) <= _MAX_MASKED_CHARS else None
+    if found is None:
+        return []
+    try:
+        inner, end = json.JSONDecoder().raw_decode(text, found.start())
+    except (ValueError, RecursionError):
+        return []
+    # A quoted schema or message is a part of the sentence.
+    if isinstance(inner, Mapping) and not any(_statements(inner)):
+        return []
+    around = [part.strip(" \t\r\n:,;-'[]") for part in (text[end:], text[: found.start()])]
+    return [*filter(None, (around[0], inner, around[1]))]

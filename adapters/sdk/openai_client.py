@@ -5,6 +5,7 @@ SDK: openai 2.20 or later. Source: OpenAI, "Error codes".
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Unpack
 
 try:
@@ -31,9 +32,17 @@ __all__ = ["ERROR_MAP", "OpenAIProvider"]
 
 
 def _status_failure(exc: openai.APIStatusError) -> Failure:
-    """Return the service's error; the SDK keeps the object under `error`."""
-    return body_failure({"error": exc.body}, status=exc.status_code) or Failure(
-        detail=exc.message, status=exc.status_code
+    """Return the service's error; the SDK keeps the object under `error` alone."""
+    body: object = None
+    if isinstance(exc.body, str):
+        # xAI has a sentence there, and its code beside it.
+        with suppress(ValueError):
+            body = exc.response.json()
+    status = exc.status_code
+    return (
+        body_failure(body, status=status)
+        or body_failure({"error": exc.body}, status=status)
+        or Failure(detail=exc.message, status=status)
     )
 
 

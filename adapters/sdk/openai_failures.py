@@ -31,7 +31,7 @@ def body_failure(body: object, *, status: int | None) -> Failure | None:
     """Return the error that an answer reports, or None if it reports none.
 
     Args:
-        body: Parsed JSON: `{"error": {...}}`, or `{"error": "..."}`.
+        body: Parsed JSON: `{"error": {...}}`, or `{"error": "...", "code": "..."}`.
         status: The HTTP status; 200 if the error came inside a reply.
     """
     found = error_in_body(body)
@@ -45,12 +45,4 @@ def body_failure(body: object, *, status: int | None) -> Failure | None:
     if status == 200:
         fallback = _STATUS_OF.get(named or "") or _STATUS_OF.get(text_of(kind))
         status = number if 400 <= number < 600 else fallback
-    return Failure(detail=_with_place(message, error.get("param")), status=status, code=named)
-
-
-def _with_place(message: str, param: object) -> str:
-    """Return the message with the place in the tool list, which only `param` may name."""
-    place = text_of(param)
-    if not place.startswith("tools") or place in message:
-        return message
-    return f"{message} ({place})"
+    return Failure(detail=message, status=status, code=named)

@@ -23,7 +23,6 @@ from tool_search.adapters.sdk.failures import (
     raise_failure,
     read_failure,
 )
-from tool_search.adapters.sdk.openai_failures import body_failure
 from tool_search.errors import ConfigurationError, ProviderError
 
 HTTP = {sdk: http_library(sdk) for sdk in (anthropic_sdk, openai_sdk)}
@@ -156,20 +155,3 @@ def test_connection_failure_does_not_quote_a_header() -> None:
     exc = anthropic_sdk.APIConnectionError(request=REQUESTS[anthropic_sdk])
     exc.__cause__ = HTTP[anthropic_sdk].LocalProtocolError(f"Illegal header value b'{KEY}\\n'")
     assert KEY[-6:] not in read_failure(exc, MAPS[anthropic_sdk]).detail
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        ({"message": "Invalid value.", "param": "tools[3].function.parameters"},
-         "Invalid value. (tools[3].function.parameters)"),
-        ({"message": "Invalid 'tools[3].type'.", "param": "tools[3].type"},
-         "Invalid 'tools[3].type'."),
-        ({"message": "Invalid value.", "param": "messages[1].content"}, "Invalid value."),
-        ({"message": "Invalid value.", "param": None}, "Invalid value."),
-    ],
-)  # fmt: skip
-def test_a_place_in_the_tool_list_is_kept_with_the_message(error: Any, said: str) -> None:
-    failure = body_failure({"error": error}, status=400)
-    assert failure is not None
-    assert failure.detail == said
