@@ -173,6 +173,8 @@ class ProviderSwitched(RunnerEvent):
 class ContentLeftOut(RunnerEvent):
     """A part of the user's message that is left out, since no provider takes it.
 
+    `tools_unknown`: the tools are, from now on, since the model of this provider takes none.
+
     Attributes:
         provider: The `id` of the provider that answers.
         reason: The reason, for programs.
@@ -180,7 +182,7 @@ class ContentLeftOut(RunnerEvent):
     """
 
     provider: str
-    reason: OmissionReason
+    reason: OmissionReason | Literal["tools_unknown"]
     text: str
 
 

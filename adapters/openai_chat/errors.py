@@ -43,6 +43,17 @@ ANSWERS: tuple[Answer, ...] = (
         "DeepSeek, Reasoning model (R1): `reasoning_content` in the input is a 400",
     ),
     Answer(
+        r"tool choice is none, but model called a tool",
+        "tool_choice_refused",
+        "Groq, whose requests without tools have this choice too; OpenHands 11725",
+        service="Groq",
+        models=("openai/gpt-oss-120b",),
+        words='{"error": {"message": "Tool choice is none, but model called a tool", "type": '
+        '"invalid_request_error", "code": "tool_use_failed", "failed_generation": ""}}',
+        rule="no calls are shown where none may be made",
+        date="2026-08-01",
+    ),
+    Answer(
         r"tool_use_failed|failed_generation",
         "reply_malformed",
         "Groq, Error codes: `tool_use_failed` with `failed_generation`: the model's own call is "
@@ -84,6 +95,18 @@ ANSWERS: tuple[Answer, ...] = (
         models=("glm-5",),
         words="Tool choice must be auto",
         rule="tool_choice is auto or left out",
+    ),
+    Answer(
+        r"no endpoints found that support the provided .?tool_choice",
+        "tool_choice_refused",
+        "OpenRouter, routes without that parameter; zed 36094",
+        service="OpenRouter",
+        models=("z-ai/glm-4.5-air", "z-ai/glm-4.7"),
+        words="No endpoints found that support the provided 'tool_choice' value. To learn more "
+        "about provider routing, visit: "
+        "https://openrouter.ai/docs/guides/routing/provider-selection",
+        rule="tool_choice is auto or left out",
+        status=404,
     ),
     STRATEGY_WORDS,
     *BY_DEFINITION,

@@ -65,13 +65,13 @@ def to_wire(
     plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]
 ) -> dict[str, Any]:
     """Return the request as a JSON object; see `RequestOptions` for the options."""
-    tools = plan.tools if _has_tools(plan, profile) else ()
-    return with_tools((_tool(entry, profile) for entry in tools), _body(plan, profile, options))
+    tools = (_tool(entry, profile) for entry in plan.tools)
+    return with_tools(tools, _body(plan, profile, options))
 
 
 def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]) -> bytes:
     """Return `to_wire` as JSON in UTF-8; parts that later requests repeat are written once."""
-    tools = encode_tools(plan.tools, profile) if _has_tools(plan, profile) else None
+    tools = encode_tools(plan.tools, profile) if plan.tools else None
     if profile.states_effort:
         # The effort is stated if any message has reasoning, so all messages are needed.
         whole = _body(plan, profile, options)
@@ -88,11 +88,6 @@ def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[Reques
     later = replace(plan, messages=())
     body = _body(later, profile, options)
     return encoded_body(body, tools, messages=messages)
-
-
-def _has_tools(plan: RequestPlan, profile: ProviderProfile) -> bool:
-    """True if the request declares its tools; some services forbid calls only without them."""
-    return bool(plan.tools) and (plan.tool_use == "auto" or profile.takes_tool_choice_none)
 
 
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
@@ -151,7 +146,7 @@ def _body(
         is_vendors = profile.origin.startswith(f"openai_chat:{OWN_HOSTS['openai_chat']}/")
         limit = "max_completion_tokens" if is_vendors else "max_tokens"
         body[limit] = profile.max_output_tokens
-    if _has_tools(plan, profile) and plan.tool_use == "none":
+    if plan.tools and plan.tool_use == "none":
         body["tool_choice"] = "none"
     body["messages"] = messages = _messages(plan, profile, plan.messages)
     if profile.states_effort and any(m.get("reasoning_content") for m in messages):

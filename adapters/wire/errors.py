@@ -230,6 +230,60 @@ _CONTENTS = (
 )
 """Refusals of the content of a message."""
 
+_NO_TOOLS = (
+    Answer(
+        r"does(?: not|n't) support tools(?!\w| with)",
+        "tools_unknown",
+        "Ollama: `registry.ollama.ai/library/gemma3:4b does not support tools`; AstrBot 7356",
+        service="Ollama",
+        models=("gemma3:4b",),
+        words="registry.ollama.ai/library/gemma3:4b does not support tools",
+        rule="no tools",
+        date="2026-09-29",
+    ),
+    Answer(
+        r"requires --enable-auto-tool-choice",
+        "tools_unknown",
+        "vLLM without its flags; vox 89",
+        service="vLLM",
+        words='"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be '
+        "set",
+        rule="no tools",
+        date="2026-09-29",
+    ),
+    Answer(
+        r"no endpoints found that support tool use",
+        "tools_unknown",
+        "OpenRouter; kilocode 9006, routstr-core 554",
+        service="OpenRouter",
+        words='No endpoints found that support tool use. Try disabling "tool_search". To learn '
+        "more about provider routing, visit: "
+        "https://openrouter.ai/docs/guides/routing/provider-selection",
+        rule="no tools",
+        date="2026-09-29",
+        status=404,
+    ),
+    Answer(
+        r"the tool call is not supported",
+        "tools_unknown",
+        "Alibaba Cloud, error codes",
+        service="Alibaba",
+        words="The tool call is not supported.",
+        rule="no tools",
+        date="2026-09-29",
+    ),
+    Answer(
+        r"function call is not supported",
+        "tools_unknown",
+        "SiliconFlow, code 20037; from memory, without a thread",
+        service="SiliconFlow",
+        words='{"code": 20037, "message": "Function call is not supported for this model.", '
+        '"data": null}',
+        rule="no tools",
+    ),
+)
+"""Refusals by models, servers and routes without tools."""
+
 _DEFINITIONS = (
     Answer(
         r"\btools\.(?P<index>\d+)\.(?:custom\.)?(?:input_schema|input_examples|description)\b",
@@ -397,7 +451,7 @@ _NAMES = (
 BY_CONTENT = (*_TOO_LONG, *_CONTENTS)
 """Refusals of the size or the content of a request."""
 
-BY_DEFINITION = (*_DEFINITIONS, *_FEATURES)
+BY_DEFINITION = (*_DEFINITIONS, *_FEATURES, *_NO_TOOLS)
 """Refusals of a tool's definition, or of tool search itself."""
 
 BY_PLACE = (*_CACHE_MARKS, *_PLACES, *_TOO_MANY_TOOLS, *_NAMES)

@@ -158,11 +158,38 @@ def _declares_a_choice(_: Dialect, body: JSON) -> bool:
     return bool(body.get("tool_choice", "auto") != "auto")
 
 
+def _has_tools(_: Dialect, body: JSON) -> bool:
+    return bool(body.get("tools")) or _has_calls(body)
+
+
+def _has_calls(body: JSON) -> bool:
+    """True if a request has calls or their results; templates without tools know neither."""
+    messages = [*body.get("messages", ()), *body.get("input", ())]
+    written = json.dumps(messages)
+    kinds = ('"tool_calls"', '"tool"', '"tool_use"', '"tool_result"', '"function_call')
+    return any(kind in written for kind in kinds)
+
+
+def _shows_calls_to_no_avail(_: Dialect, body: JSON) -> bool:
+    return (body.get("tool_choice") == "none" or not body.get("tools")) and _has_calls(body)
+
+
 RULES: Mapping[str, ServiceRule] = {
     "tool_choice is auto or left out": ServiceRule(
         is_broken=_declares_a_choice,
         talk=five_turns,
         settings={"max_steps": 2},
+    ),
+    "no calls are shown where none may be made": ServiceRule(
+        is_broken=_shows_calls_to_no_avail,
+        talk=five_turns,
+        settings={"max_steps": 2},
+    ),
+    "no tools": ServiceRule(
+        is_broken=_has_tools,
+        dialects=("openai_chat", "anthropic", "openai_responses"),
+        talk=five_turns,
+        runs_tools=False,
     ),
 }
 """Every rule, by its name."""

@@ -96,8 +96,9 @@ class ProfileSettings(Settings):
         takes_pictures: True if the model sees pictures; false: a line of text is sent in
             their place, and a fallback that sees them is asked about the user's newest.
         takes_stream_options: Of OpenAI Chat: true if a stream may be asked for its usage.
-        takes_tool_choice_none: Of OpenAI Chat: true if `tool_choice` may be `none`; false: a
-            request for an answer without tools declares none.
+        takes_tool_choice_none: True if `tool_choice` may be `none`; false: a request for an
+            answer alone has no tools, and calls and results as text.
+        takes_tools: True if the model takes tools; false: every request is such a one.
         set_aside: Names of tools that are not declared, because they refuse the definitions.
     """
 
@@ -119,6 +120,7 @@ class ProfileSettings(Settings):
     takes_pictures: bool = True
     takes_stream_options: bool = True
     takes_tool_choice_none: bool = True
+    takes_tools: bool = True
     set_aside: Annotated[tuple[_ToolName, ...], Field(max_length=1_000)] = ()
 
     @property

@@ -69,6 +69,7 @@ class SentHistory:
         self._discoveries = discoveries
         self._limits = limits
         self._omissions = Omissions(omissions)
+        self._without_tools: set[str] = set()
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
@@ -167,6 +168,13 @@ class SentHistory:
         if profile.takes_pictures or place is None or not pictured(self._log.messages[place]):
             return False
         return place not in self._omissions.of(profile.origin).contents
+
+    def loses_tools_at(self, profile: ProviderProfile) -> bool:
+        """True at the first request of the conversation to a model that takes no tools."""
+        if profile.takes_tools or profile.origin in self._without_tools:
+            return False
+        self._without_tools.add(profile.origin)
+        return bool(self._tools.catalog)
 
     def _suspects(self, why: OmissionReason) -> Iterator[tuple[Refused, Sequence[int]]]:
         """Yield the indexes of messages that a provider may have refused, the newest first.

@@ -308,7 +308,7 @@ class ToolSearchSession(ToolConversation):
             reply: A complete reply; one with calls has no second chance.
         """
         turn = self._turn
-        if turn.had_second_chance:
+        if turn.had_second_chance or not (self._asked and self._asked.takes_tools):
             return ()
         new = self._preloading.second_chance(reply, permits=self.permits, may_ask=turn.may_ask)
         turn.had_second_chance = bool(new)
@@ -559,6 +559,8 @@ class ToolSearchSession(ToolConversation):
             refused=self._refused,
             hidden=self._hidden(profile, mode),
             text_after_references=note,
+            prompt=prompt,
+            language=self.language,
             kept=self._kept,
         )
 

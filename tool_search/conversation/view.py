@@ -356,6 +356,8 @@ class ToolView(ToolConversation):
             listing=self._listing_for(system_prompt),
             hidden=self._hidden(profile, history),
             text_after_references=note,
+            prompt=system_prompt,
+            language=self.language,
             kept=self._kept,
         )
 

@@ -256,6 +256,12 @@ def _without_tool_choice(refusal: _Refusal) -> ErrorAction | None:
     return _in_its_form(replace(refusal.profile, takes_tool_choice_none=False))
 
 
+def _without_tools(refusal: _Refusal) -> ErrorAction | None:
+    if not refusal.profile.takes_tools:
+        return None
+    return _in_its_form(replace(refusal.profile, takes_tools=False))
+
+
 def _in_its_form(profile: ProviderProfile) -> ErrorAction:
     return ErrorAction(remedy="in_its_form", profile=profile)
 
@@ -350,6 +356,7 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
     "schema_rules_broken": _with_schema_rules,
     "stream_options_unknown": _without_stream_options,
     "tool_choice_refused": _without_tool_choice,
+    "tools_unknown": _without_tools,
     "tool_refused": _without_tool,
     "too_many_tools": _within_limit,
     "reply_limit_refused": _with_shorter_reply,

@@ -95,6 +95,7 @@ class ProviderFacts(TypedDict, total=False):
     takes_pictures: bool
     takes_stream_options: bool
     takes_tool_choice_none: bool
+    takes_tools: bool
     set_aside: tuple[str, ...]
 
 

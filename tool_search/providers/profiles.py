@@ -32,7 +32,7 @@ from tool_search.config.strategies import (
     registered_strategy,
 )
 from tool_search.errors import UnsupportedStrategyError
-from tool_search.messages import StrategyName
+from tool_search.messages import Phase, StrategyName
 from tool_search.providers.known import (
     OWN_HOSTS,
     ProviderFacts,
@@ -85,7 +85,10 @@ class ProviderProfile:
         schema_rules: Of OpenAI Chat: the rules that its schemas keep.
         takes_pictures: True if the model sees pictures; False: they are left out.
         takes_stream_options: Of OpenAI Chat: True if a stream may be asked for its usage.
-        takes_tool_choice_none: Of OpenAI Chat: True if `tool_choice` may be `none`.
+        takes_tool_choice_none: True if `tool_choice` may be `none`; False: a request for an
+            answer alone is written as if the model took no tools.
+        takes_tools: True if the model takes tools; False: requests have none, and the calls
+            and results of the history as text.
         set_aside: The tools that are not declared, because the endpoint refuses their
             definitions: names of a configuration, `shown_fingerprint`s of refusals.
     """
@@ -114,12 +117,17 @@ class ProviderProfile:
     takes_pictures: bool = True
     takes_stream_options: bool = True
     takes_tool_choice_none: bool = True
+    takes_tools: bool = True
     set_aside: frozenset[str] = frozenset()
 
     def sets_aside(self, tool: Tool) -> bool:
         """True if a tool is not declared to this provider."""
         known = self.set_aside
         return bool(known) and (tool.name in known or tool.shown_fingerprint in known)
+
+    def declares_tools(self, phase: Phase) -> bool:
+        """True if a request of this purpose may have tools."""
+        return self.takes_tools and (phase != "final" or self.takes_tool_choice_none)
 
     @property
     def facts(self) -> StrategyFacts:
@@ -239,6 +247,7 @@ def profile_for(
         takes_pictures=facts.get("takes_pictures", True),
         takes_stream_options=facts.get("takes_stream_options", True),
         takes_tool_choice_none=facts.get("takes_tool_choice_none", True),
+        takes_tools=facts.get("takes_tools", True),
         set_aside=frozenset(facts.get("set_aside", ())),
     )
 

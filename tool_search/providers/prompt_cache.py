@@ -179,7 +179,8 @@ class PrefixMonitor:
         if is_announced:
             self.is_kept = False if provider in self._sent else None
             self._sent.clear()
-        if plan.phase in ("select", "detail"):
+        is_last = profile.takes_tools and not profile.declares_tools(plan.phase)
+        if is_last or plan.phase in ("select", "detail"):
             return None
         before = self._sent.get(provider)
         self._sent[provider] = _Sent(profile, plan, history)

@@ -32,6 +32,7 @@ Meaning = Literal[
     "schema_rules_broken",
     "stream_options_unknown",
     "tool_choice_refused",
+    "tools_unknown",
     "tool_refused",
     "too_many_tools",
     "reply_limit_refused",
@@ -52,7 +53,8 @@ take reasoning back; `signature_missing`: it wants a signature with each call;
 `reply_malformed`: the model's own call could not be read; `message_rules_broken`: ids, order or
 content of messages are not as Mistral's models take them; `schema_rules_broken`: a schema is
 not in Moonshot's subset; `stream_options_unknown`: a stream may not be asked for its usage;
-`tool_choice_refused`: it takes no `tool_choice` but `auto`; `tool_refused`: one definition is
+`tool_choice_refused`: it takes no `tool_choice` but `auto`; `tools_unknown`: the model
+takes no tools; `tool_refused`: one definition is
 refused, by the group `name`, `index`, `inner`, `path` or `schema` (see `refused_tools`);
 `too_many_tools`: the list is too long; `reply_limit_refused`: a reply may not be as long as the
 request allows, but `most` tokens, or as many as the groups `limit` and `input` leave;

@@ -314,6 +314,9 @@ class Turn:
                     async for event in events:
                         yield event
                 continue
+            if self.session.sent.loses_tools_at(profile):
+                told = text("content.tools_unknown", self.session.language)
+                yield ContentLeftOut(provider=self.provider, reason="tools_unknown", text=told)
             planned = partial(self._planned, profile, phase, selected)
             plan, warnings = await self.background.run(planned, heavy=self.is_heavy)
             for warning in warnings:

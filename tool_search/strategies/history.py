@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tool_search.catalog.names import wire_name
+from tool_search.i18n import text
 from tool_search.messages import ContentPart, Message, ReferencePart, TextPart, ToolCall, ToolList
 from tool_search.strategies.arguments import on_wire
 from tool_search.strategies.plan_input import PlanInput
@@ -16,6 +17,7 @@ __all__ = [
     "MessageRenderer",
     "RenderedHistory",
     "ShowResult",
+    "history_as_text",
 ]
 
 
@@ -219,3 +221,48 @@ class RenderedHistory:
             self.messages = tuple(self._rendered)
         self._history, self._before = history, ()
         return self.messages
+
+
+def history_as_text(conversation: PlanInput) -> tuple[Message, ...]:
+    """Return the history for a request without tools.
+
+    Results with their calls are text beside what the user says, since a model that sees calls
+    among its own words writes more of them. Searches are left out, and neighbours of one role
+    are one message: some templates refuse others.
+    """
+    calls: dict[str | None, ToolCall] = {}
+    shown: list[Message] = []
+    for message in conversation.history:
+        calls.update((call.id, call) for call in message.tool_calls)
+        said = message
+        if message.role == "assistant":
+            # Blocks of its own may be calls, and belong to requests with tools.
+            said = replace(message, tool_calls=(), native=None)
+        elif message.role == "tool":
+            said = Message(role="user", content=_result_as_text(message, calls, conversation))
+        if (said.role == "assistant" and not said.text.strip()) or conversation.searches(message):
+            continue
+        before = shown[-1] if shown else None
+        if before and before.role == said.role and not (before.native or said.native):
+            shown[-1] = replace(said, content=(*_parts(before), *_parts(said)))
+        else:
+            shown.append(said)
+    return tuple(shown)
+
+
+def _result_as_text(
+    message: Message, calls: Mapping[str | None, ToolCall], conversation: PlanInput
+) -> str:
+    call = calls.get(message.tool_call_id)
+    return text(
+        "tools.result",
+        conversation.language,
+        name=call.name if call else message.name,
+        arguments=call.arguments if call else "{}",
+        result=message.text,
+    )
+
+
+def _parts(message: Message) -> tuple[ContentPart, ...]:
+    content = message.content
+    return (TextPart(content),) if isinstance(content, str) else content

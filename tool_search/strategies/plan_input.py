@@ -9,6 +9,7 @@ from functools import lru_cache
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.discovery.modes import Mode
+from tool_search.i18n import Language
 from tool_search.messages import KeptWork, Message, TextPart
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.protocol import SearchResult
@@ -40,6 +41,8 @@ class PlanInput:
         hidden: Names that are left out, because this turn's user may not call them.
         thinking_from: Index of the first message whose native blocks are still valid.
         text_after_references: The text that follows references to tools; empty for none.
+        prompt: The system text of a request without tools.
+        language: The language of text for the model.
         kept: The work of earlier requests of this conversation.
     """
 
@@ -60,6 +63,8 @@ class PlanInput:
     hidden: frozenset[str] = frozenset()
     thinking_from: int = 0
     text_after_references: str = ""
+    prompt: str = ""
+    language: Language = "en-US"
     kept: KeptWork = field(default_factory=KeptWork, compare=False, repr=False)
 
     def definition(self, name: str) -> Tool | None:

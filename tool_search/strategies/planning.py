@@ -11,8 +11,10 @@ from tool_search.errors import (
     ToolSearchError,
     UnsupportedStrategyError,
 )
+from tool_search.i18n import text
 from tool_search.messages import Phase, RequestPlan, ToolList
 from tool_search.strategies.base import ToolSearchStrategy
+from tool_search.strategies.history import history_as_text
 from tool_search.strategies.plan_input import PlanInput
 from tool_search.strategies.registry import strategy_class
 from tool_search.strategies.tool_lists import ToolsAssembler
@@ -80,6 +82,8 @@ class StrategySet:
                 f"{profile.dialect!r} (model {profile.model!r}); use auto, generic or bridge "
                 "for this provider"
             )
+        if not profile.declares_tools(phase):
+            return _plan_without_tools(strategy, conversation, phase)
         try:
             plan = strategy.plan(conversation, phase=phase)
         except ToolSearchError:
@@ -91,6 +95,21 @@ class StrategySet:
             ) from exc
         _require_valid(strategy.name, plan.tools, conversation)
         return plan if plan.own_facts is not None else replace(plan, own_facts=type(strategy))
+
+
+def _plan_without_tools(
+    strategy: ToolSearchStrategy, conversation: PlanInput, phase: Phase
+) -> RequestPlan:
+    note = text("tools.unavailable", conversation.language)
+    return RequestPlan(
+        strategy=strategy.name,
+        own_facts=type(strategy),
+        phase=phase,
+        tools=ToolList(),
+        messages=history_as_text(conversation),
+        system="\n\n".join(filter(None, (conversation.prompt, note))),
+        kept=conversation.kept,
+    )
 
 
 def _require_valid(strategy: str, tools: ToolList, conversation: PlanInput) -> None:
