@@ -25,7 +25,7 @@ from tool_search.adapters.astrbot.settings import (
 from tool_search.adapters.astrbot.surface import PICTURE_CHOICE, is_there
 from tool_search.adapters.astrbot.tools import without_guard
 from tool_search.adapters.wire.values import mapping_of
-from tool_search.catalog.names import NameRule
+from tool_search.catalog.names import COMMON, NameRule
 from tool_search.catalog.tool import Tool
 from tool_search.errors import ConfigurationError
 from tool_search.providers.profiles import ProviderProfile, profile_for
@@ -139,7 +139,7 @@ def demands_of(provider: Any) -> tuple[str | None, str | None]:
 def name_rule_of(provider: Any) -> NameRule:
     """Return the rule for the names of tools of a provider whose list AstrBot writes."""
     facts = _facts(provider)
-    return "common" if facts is None else facts.name_rule
+    return COMMON if facts is None else facts.name_rule
 
 
 def _facts(provider: Any) -> ProviderProfile | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any
 
 from tool_search.adapters.astrbot.kept import ConversationId
 from tool_search.adapters.astrbot.preferences import name_rule_of, provider_id
@@ -18,7 +18,7 @@ from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
 from tool_search.adapters.astrbot.tools import without_reminders
 from tool_search.adapters.astrbot.webui.activity import Timeline
 from tool_search.adapters.wire.results import result_text
-from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.names import NAME_RULES, wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import CallDecision
 from tool_search.conversation.session import ToolSearchSession
@@ -155,7 +155,7 @@ class AstrBotConversation:
 
 def _names_of(name: str) -> set[str]:
     """Return a canonical name with those that providers take for it."""
-    return {name, *(wire_name(name, rule) for rule in get_args(NameRule))}
+    return {name, *(wire_name(name, rule) for rule in NAME_RULES)}
 
 
 class AstrBotRun:

@@ -144,7 +144,8 @@ def _server_namespace(tool: Tool, profile: ProviderProfile, among: ToolList) -> 
     if not tool.server or profile.search_form not in ("deferred", "hosted"):
         return None
     taken, name = among.by_wire_name(profile.name_rule), tool.server
-    while wire_name(name) in taken:
+    kept = profile.name_rule.kept
+    while wire_name(name) in taken or wire_name(name) in kept:
         name = f"{name} server"
     return wire_name(name)
 

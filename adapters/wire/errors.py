@@ -447,9 +447,74 @@ _NAMES = (
 )
 """Refusals of a tool's name."""
 
+_KEPT_NAMES = (
+    Answer(
+        r"\bfunction name '?(?P<name>[\w.-]+)'? is reserved",
+        "name_kept",
+        "hermes-agent 95003, 95219",
+        service="xAI",
+        models=("grok-4.5", "grok-4.6"),
+        words='{"code":"invalid-argument","error":"The function name tool_search is reserved for '
+        'the tool_search tool"}',
+        rule="no function is named tool_search",
+        date="2026-08-25",
+    ),
+    Answer(
+        r"\bfunction name '(?P<name>[^']+)' is reserved for use by",
+        "name_kept",
+        "onyx 13235, KohakuTerrarium 80",
+        service="OpenAI",
+        models=("gpt-5.2", "gpt-5.4", "gpt-6-sol"),
+        words="The function name 'python' is reserved for use by this model. Please use a "
+        "different function name.",
+        rule="no function is named python",
+        date="2026-07-21",
+    ),
+    Answer(
+        r"\bfunction '(?P<name>[^']+)' is reserved for use by",
+        "name_kept",
+        "OpenAI Responses: `Invalid Value: 'tools'. Function 'web.run' is reserved for use by this "
+        "model and must match the configured schema.`, copilot-api 312",
+        date="2026-09",
+    ),
+    Answer(
+        r"custom function name \W{0,2}(?P<name>[\w.-]+)\W{0,2} is reserved",
+        "name_kept",
+        "oh-my-pi 7970, pi 8661, gajae-code 4104",
+        service="OpenCode Zen and Go",
+        words='invalid request: invalid tools in request: custom function name "web_search" is '
+        "reserved",
+        rule="no function is named web_search",
+        date="2026-08",
+    ),
+    Answer(
+        r"namespace '(?P<name>[^']+)' collides with an existing tool namespace",
+        "name_kept",
+        "onyx 13235, vscode 312622, litellm 36545, codex 31864",
+        service="OpenAI Responses, Azure, Copilot",
+        models=("gpt-5.4", "gpt-5.6-sol"),
+        words="Invalid Value: 'tools.namespace'. User-defined namespace 'image_gen' collides with "
+        "an existing tool namespace.",
+        rule="no function is named image_gen",
+        date="2026-09",
+    ),
+    Answer(
+        r"tool names? (?:is|are) not allowed to be \[(?P<name>[^\],]+)",
+        "name_kept",
+        "forgecode 1580, open-webSearch 21, memorizer 30",
+        service="Alibaba Cloud",
+        models=("qwen3-coder-plus",),
+        words="<400> InternalError.Algo.InvalidParameter: Tool names are not allowed to be "
+        "[search]",
+        rule="no function is named search",
+        date="2026",
+    ),
+)
+"""Refusals of a name that the service keeps for itself; they name fields that other rows know."""
+
 # Figures of tokens match the patterns of a number of tools too, so these come first.
-BY_CONTENT = (*_TOO_LONG, *_CONTENTS)
-"""Refusals of the size or the content of a request."""
+BY_CONTENT = (*_KEPT_NAMES, *_TOO_LONG, *_CONTENTS)
+"""Refusals of names, and of the size or the content of a request."""
 
 BY_DEFINITION = (*_DEFINITIONS, *_FEATURES, *_NO_TOOLS)
 """Refusals of a tool's definition, or of tool search itself."""

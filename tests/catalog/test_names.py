@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.catalog.names import NameRule, unique_id, wire_id, wire_name
+from tool_search.catalog.names import NameRule, NameShape, unique_id, wire_id, wire_name
 
-RULES: dict[NameRule, str] = {
+RULES: dict[NameShape, str] = {
     "common": r"[a-zA-Z0-9_-]{1,64}",
     "identifier": r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}",
 }
@@ -19,8 +19,8 @@ NAMES = st.text(max_size=90) | st.from_regex(r"[a-zA-Z0-9_.:/-]{1,80}", fullmatc
 
 @pytest.mark.parametrize("rule", RULES)
 @given(name=NAMES)
-def test_every_name_becomes_one_that_its_rule_takes(rule: NameRule, name: str) -> None:
-    assert re.fullmatch(RULES[rule], wire_name(name, rule))
+def test_every_name_becomes_one_that_its_rule_takes(rule: NameShape, name: str) -> None:
+    assert re.fullmatch(RULES[rule], wire_name(name, NameRule(rule)))
 
 
 @pytest.mark.parametrize("name", ["get_weather", "a", "A-b_9", "9lives", "x" * 64])
@@ -56,8 +56,8 @@ def test_a_changed_name_ends_in_the_hash_of_the_canonical_one(name: str, written
 
 
 def test_an_identifier_never_starts_with_a_digit_or_a_dash() -> None:
-    assert wire_name("2fa", "identifier").startswith("t_2fa_")
-    assert wire_name("_2fa", "identifier") == "_2fa"
+    assert wire_name("2fa", NameRule("identifier")).startswith("t_2fa_")
+    assert wire_name("_2fa", NameRule("identifier")) == "_2fa"
 
 
 @given(st.text(max_size=60))

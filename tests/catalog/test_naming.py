@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from typing import get_args
 
 import pytest
 
@@ -18,7 +17,7 @@ from tool_search import (
     ToolContext,
     ToolSearchSession,
 )
-from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.names import NAME_RULES, wire_name
 from tool_search.catalog.naming import _keys_of_forms
 from tool_search.conversation.calls import RunCall
 from tool_search.discovery.catalog_notices import catalog_notices
@@ -126,7 +125,7 @@ def test_wire_names_are_unique_under_every_rule_though_hashes_collide(
         clear()
     try:
         catalog = ToolCatalog(listed(("a", "x.y"), ("b", "x:y"), ("b", "x/y"), (None, "x y")))
-        for rule in get_args(NameRule):
+        for rule in NAME_RULES:
             assert len({wire_name(name, rule) for name in catalog}) == 4
     finally:
         for clear in (wire_name.cache_clear, _keys_of_forms.cache_clear):

@@ -54,7 +54,7 @@ def test_a_profile_has_the_strategy_of_a_proxy() -> None:
 )
 def test_a_profile_is_for_what_fits_all_it_names(match: Mapping[str, Any], fits: bool) -> None:
     entries = profiles(mine={"match": match, "name_rule": "identifier"})
-    assert (proxied(entries).name_rule == "identifier") is fits
+    assert (proxied(entries).name_rule.shape == "identifier") is fits
 
 
 @pytest.mark.parametrize("host", ["llm.example.com", "llm.example.com:8443"])
@@ -71,7 +71,7 @@ def test_the_closest_profile_counts_before_a_wider_one() -> None:
         model={"match": {"model": "claude-*"}, "max_tools": 9, "name_rule": "identifier"},
     )
     profile = proxied(entries)
-    assert (profile.max_tools, profile.cache, profile.name_rule) == (7, "none", "identifier")
+    assert (profile.max_tools, profile.cache, profile.name_rule.shape) == (7, "none", "identifier")
     assert proxied(entries, model="claude-opus-5").max_tools == 8
 
 

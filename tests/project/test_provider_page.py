@@ -64,7 +64,7 @@ def test_row_of_the_page_is_what_a_bot_gets(row: list[str]) -> None:
         cast("Dialect", dialect), model, base_url=f"https://{address}", takes_cheapest=True
     )
     assert stated == [
-        profile.strategy, tools(profile), profile.name_rule, profile.cache, form(profile),
+        profile.strategy, tools(profile), profile.name_rule.shape, profile.cache, form(profile),
     ]  # fmt: skip
 
 

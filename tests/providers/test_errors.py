@@ -421,7 +421,7 @@ def test_a_bad_name_is_written_by_the_strictest_rule(detail: str, profile: str) 
     said = verdict(detail, profile)
     assert said.remedy == "within_limit"
     assert said.profile is not None
-    assert said.profile.name_rule == "identifier"
+    assert said.profile.name_rule.shape == "identifier"
 
 
 @pytest.mark.parametrize("detail", OTHERS)

@@ -11,7 +11,7 @@ from tool_search import InvalidToolError, Tool
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
-from tool_search.catalog.names import wire_name
+from tool_search.catalog.names import NameRule, wire_name
 from tool_search.messages import RequestPlan
 from tool_search.providers.profiles import ProviderProfile, profile_for
 
@@ -49,7 +49,7 @@ def _zero_width(name: str) -> str:
 
 
 _FORGERIES = [
-    str, str, str.upper, str.title, wire_name, lambda name: wire_name(name, "identifier"),
+    str, str, str.upper, str.title, wire_name, lambda name: wire_name(name, NameRule("identifier")),
     lambda name: wire_name(wire_name(name)), lambda name: name.translate(_LOOKS), _zero_width,
     lambda name: f"mail__{name}", lambda name: f"a__b__{name}", lambda name: f"a__{name}",
     lambda name: f"{name}_2", lambda name: f"evil__{name}_2", lambda _name: "\u200b\u2060",

@@ -25,7 +25,7 @@ from tests.security.hostile_names import (
 from tool_search import ConversationRecord, ToolCatalog, ToolSearchConfig, ToolSearchSession
 from tool_search.adapters.wire.names import canonical_names
 from tool_search.catalog import naming
-from tool_search.catalog.names import wire_name
+from tool_search.catalog.names import NameRule, wire_name
 from tool_search.catalog.naming import NameBook
 from tool_search.conversation.calls import CallResult, RunCall
 from tool_search.execution import ExecutableTool, named_tools
@@ -173,7 +173,7 @@ def live(mode: str, first: Listing, steps: list[tuple[str, Listing, str, int]]) 
 )
 @example(  # one letter is too short a name for Gemini, which gets another one
     mode="tool_search",
-    first=[(None, wire_name("c", "identifier"), False)],
+    first=[(None, wire_name("c", NameRule("identifier")), False)],
     steps=[("list", [(None, "c", False)], "gemini", 0)],
 )
 def test_each_name_is_declared_once_and_runs_what_was_shown(
@@ -189,7 +189,7 @@ def test_names_of_a_catalog_differ_whatever_is_listed(first: Listing, second: Li
     after = ToolCatalog(tools_of(second, 1), names=before.book)
     held = {**{t.source: n for n, t in before.items()}, **{t.source: n for n, t in after.items()}}
     assert len(held) == len({*before, *after})
-    for forms in (wire_name, lambda name: wire_name(name, "identifier")):
+    for forms in (wire_name, lambda name: wire_name(name, NameRule("identifier"))):
         assert len({forms(name) for name in held.values()}) == len(held)
     keys = [key for name in held.values() for key in look_alike_keys(name)]
     assert len(set(keys)) == len(keys)

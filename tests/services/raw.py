@@ -7,6 +7,7 @@ it was asked for, and answers. Replies have reasoning if the rule is about reaso
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -154,7 +155,7 @@ class Step:
     def of(cls, dialect: str, body: JSON) -> Step:
         """Read the place in the turn off a request."""
         texts, results = _said(dialect, body)
-        wanted = texts[-1].rpartition(" ")[2]
+        wanted = _sent_name(texts[-1].rpartition(" ")[2], body)
         tools = body.get("tools") or ()
         native = dialect == "openai_responses" and any(t["type"] == "tool_search" for t in tools)
         return cls(
@@ -173,6 +174,12 @@ class Step:
         if self.answered == 0:
             return self.search, {"query": self.wanted.replace("_", " ")}
         return (self.wanted, {"text": self.id}) if self.answered == 1 else None
+
+
+def _sent_name(wanted: str, body: JSON) -> str:
+    """Return the name under which a request has a tool: another one where its own is kept."""
+    found = re.search(rf"\b{wanted}_[0-9a-f]{{8}}\b", json.dumps(body))
+    return found[0] if found else wanted
 
 
 def _search_tool(body: JSON) -> str:

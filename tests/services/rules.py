@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tests.services.raw import JSON, RawService, Reasoning, vendor_error
@@ -35,6 +37,7 @@ class ServiceRule:
         refusals: The most refused requests of the whole conversation.
         runs_tools: True if every tool that was asked for must have run, each once.
         settings: Settings of the runner.
+        tools: The names of the tools.
     """
 
     is_broken: Callable[[Dialect, JSON], bool]
@@ -44,6 +47,7 @@ class ServiceRule:
     refusals: int = 1
     runs_tools: bool = True
     settings: Mapping[str, Any] = field(default_factory=dict)
+    tools: Sequence[str] = TOOLS
 
 
 @dataclass(kw_only=True)
@@ -133,7 +137,7 @@ async def bot_of(
         ran: list[str] = []
         runner = ToolSearchRunner(
             providers={"p": provider},
-            tools=[_tool(name, ran) for name in TOOLS],
+            tools=[_tool(name, ran) for name in rule.tools],
             config=ToolSearchConfig(tool_schema_mode="tool_search"),
             **rule.settings,
         )
@@ -174,7 +178,42 @@ def _shows_calls_to_no_avail(_: Dialect, body: JSON) -> bool:
     return (body.get("tool_choice") == "none" or not body.get("tools")) and _has_calls(body)
 
 
+def _names_in(entries: object) -> Iterator[str]:
+    for entry in entries if isinstance(entries, list) else ():
+        function = entry.get("function") or entry
+        yield str(function.get("name"))
+        yield from _names_in(entry.get("tools"))
+
+
+def _keeps(name: str, tools: Sequence[str] = TOOLS) -> ServiceRule:
+    """Return the rule that no function has a name, in the list or in what was loaded."""
+
+    def is_broken(_: Dialect, body: JSON) -> bool:
+        loaded = (item.get("tools") for item in body.get("input", ()) if isinstance(item, dict))
+        lists = [body.get("tools"), *loaded]
+        # A history may name no tool that the service does not know.
+        called = re.search(rf'"name": "{name}"', json.dumps(body.get("messages", [])))
+        return bool(called) or any(name in _names_in(listed) for listed in lists)
+
+    return ServiceRule(
+        is_broken=is_broken,
+        dialects=("openai_chat", "anthropic", "openai_responses"),
+        talk=partial(_each_tool, tools),
+        tools=tools,
+    )
+
+
+async def _each_tool(tools: Sequence[str], bot: Bot) -> None:
+    for tool in tools:
+        await bot.ask(tool)
+
+
 RULES: Mapping[str, ServiceRule] = {
+    "no function is named tool_search": _keeps("tool_search"),
+    **{
+        f"no function is named {name}": _keeps(name, (*TOOLS[:2], name, *TOOLS[2:]))
+        for name in ("python", "search", "web_search", "image_gen")
+    },
     "tool_choice is auto or left out": ServiceRule(
         is_broken=_declares_a_choice,
         talk=five_turns,

@@ -8,9 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, TypedDict, TypeVar, get_args
+from typing import Any, TypedDict, TypeVar
 
-from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.names import NAME_RULES, wire_name
 from tool_search.catalog.naming import NameBook, Source, name_tools, reserved_keys
 from tool_search.catalog.near_copies import near_copies
 from tool_search.catalog.text_limits import TextLimits
@@ -232,8 +232,7 @@ class ToolCatalog(Mapping[str, Tool]):
     @cached_property
     def by_wire_name(self) -> dict[str, Tool]:
         """The active tools that have another name in some dialect, by that name."""
-        rules = get_args(NameRule)
-        names = ((wire_name(tool.name, rule), tool) for tool in self.active for rule in rules)
+        names = ((wire_name(tool.name, r), tool) for tool in self.active for r in NAME_RULES)
         return {name: tool for name, tool in names if name not in self._tools}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""A tool's name in a dialect: a function of the canonical name alone.
+"""A tool's name in a dialect: a function of the canonical name and of names that a service keeps.
 
 So a name never changes when the catalog does.
 Sources: Anthropic, "Tool use", `tools[].name`, and 64 characters for a
@@ -12,13 +12,37 @@ import re
 from collections.abc import Container, MutableMapping
 from functools import lru_cache
 from itertools import count
-from typing import Literal
+from typing import Literal, NamedTuple, get_args
 
-__all__ = ["NameRule", "unique_id", "wire_id", "wire_name"]
+__all__ = ["COMMON", "NAME_RULES", "NameRule", "NameShape", "unique_id", "wire_id", "wire_name"]
 
-NameRule = Literal["common", "identifier"]
+NameShape = Literal["common", "identifier"]
 """`common`: `[a-zA-Z0-9_-]{1,64}`; `identifier`: the same, not starting with `-` or a digit, and of
 at least three characters (Moonshot AI, Tool Use: `^[a-zA-Z_][a-zA-Z0-9-_]{2,63}$`)."""
+
+
+class NameRule(NamedTuple):
+    """The names that a service takes.
+
+    Attributes:
+        shape: Their characters and length.
+        kept: Names that the service keeps for itself, sorted.
+    """
+
+    shape: NameShape = "common"
+    kept: tuple[str, ...] = ()
+
+    def keeping(self, *names: str) -> NameRule:
+        """Return the rule of a service that keeps these names too."""
+        return self._replace(kept=tuple(sorted({*self.kept, *names})))
+
+
+COMMON = NameRule()
+NAME_RULES = tuple(NameRule(shape) for shape in get_args(NameShape))
+"""The rule of each shape, without kept names."""
+
+_SEARCH = "tool_search"
+_OTHER_SEARCH = "find_tools"
 
 _MAX_CHARS = 64
 _INVALID = re.compile(r"[^a-zA-Z0-9_-]")
@@ -28,21 +52,30 @@ _MAX_ID_CHARS = 40
 
 
 @lru_cache(maxsize=65_536)
-def wire_name(name: str, rule: NameRule = "common") -> str:
+def wire_name(name: str, rule: NameRule = COMMON) -> str:
     """Return the name as a provider takes it.
 
     Invalid characters become `_`. If anything was replaced or cut, eight hexadecimal
     digits of the canonical name's SHA-256 are appended. A name that ends as if they were
-    appended already is treated alike: it could be another tool's wire name.
+    appended already is treated alike: it could be another tool's wire name. So is a name that
+    the service keeps, but for `tool_search`, which is `find_tools` there.
 
     >>> wire_name("get_weather"), wire_name("files.read")
     ('get_weather', 'files_read_601e4eb6')
+    >>> wire_name("tool_search", COMMON.keeping("tool_search"))
+    'find_tools'
     """
     plain = _INVALID.sub("_", name)
-    if rule == "identifier" and not _IDENTIFIER.match(plain):
+    if rule.shape == "identifier" and not _IDENTIFIER.match(plain):
         plain = f"t_{plain}"
     if plain == name and 0 < len(name) <= _MAX_CHARS and not _SHORTENED.search(name):
-        return name
+        if not rule.kept:
+            return name
+        is_other = _SEARCH in rule.kept and _OTHER_SEARCH not in rule.kept
+        if is_other and name == _SEARCH:
+            return _OTHER_SEARCH
+        if name not in rule.kept and not (is_other and name == _OTHER_SEARCH):
+            return name
     return f"{plain[: _MAX_CHARS - 9]}_{_digest(name)}"
 
 

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Protocol, get_args
+from typing import Protocol
 
-from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.names import NAME_RULES, wire_name
 from tool_search.values.clean_text import clean_name
 from tool_search.values.look_alikes import look_alike_keys, loose_key
 
@@ -30,7 +30,6 @@ None for the operator's own tools; an MCP server without a name is "".
 RESERVED_NAMES = ("tool_search", "call_tool", "tool_search_tool_bm25", "tool_search_tool_regex")
 """Names of the library's own tools and of those that Anthropic runs: no server's tool has one."""
 
-_RULES = get_args(NameRule)
 # Names that every rule leaves unchanged, as nearly all names are.
 _PLAIN_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{2,63}")
 _SHORTENED_END = re.compile(r"_[0-9a-f]{8}\Z")
@@ -154,7 +153,7 @@ def name_keys(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65_536)
 def _keys_of_forms(name: str) -> tuple[str, ...]:
-    forms = dict.fromkeys((name, *(wire_name(name, rule) for rule in _RULES)))
+    forms = dict.fromkeys((name, *(wire_name(name, rule) for rule in NAME_RULES)))
     return tuple(dict.fromkeys(key for form in forms for key in look_alike_keys(form)))
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from tool_search.catalog.names import NameRule
+from tool_search.catalog.names import NameShape
 from tool_search.config.kinds import Dialect, ProviderKind
 from tool_search.config.search import Settings
 from tool_search.config.strategies import ProviderStrategy, StrategyChoice
@@ -108,7 +108,7 @@ class ProfileSettings(Settings):
     max_output_tokens: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     max_deferred: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     max_tool_bytes: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
-    name_rule: NameRule = "common"
+    name_rule: NameShape = "common"
     cache: CacheKind = "automatic"
     thinking_bound_to_prefix: bool = False
     search_form: Literal["client", "additional"] = "client"

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any
 
 from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.names import NAME_RULES, wire_name
 from tool_search.catalog.schema.renaming import TooComplexError
 from tool_search.catalog.tool import Tool
 from tool_search.catalog.validation import complaints_about
@@ -279,9 +279,9 @@ class CallResolver:
 
     def _gone_by_wire_name(self, name: str) -> Tool | None:
         """Return a discovered tool that is gone, by its name in a dialect."""
-        rules = get_args(NameRule)
         gone = (entry.tool for entry in self.discoveries if entry.name not in self.catalog)
-        return next((t for t in gone if any(wire_name(t.name, r) == name for r in rules)), None)
+        named = ((wire_name(tool.name, rule), tool) for tool in gone for rule in NAME_RULES)
+        return next((tool for sent, tool in named if sent == name), None)
 
     def _by_alias(self, name: str) -> Tool | None:
         """Return the only tool that has this alias, whoever may call it."""

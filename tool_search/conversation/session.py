@@ -553,7 +553,9 @@ class ToolSearchSession(ToolConversation):
             search_tool=frozen.search_tool if searching else None,
             call_tool=frozen.call_tool,
             history=self.sent.to(profile),
-            system=instructed(prompt, name, self.language) if searching else prompt,
+            system=instructed(prompt, wire_name(name, profile.name_rule), self.language)
+            if searching
+            else prompt,
             listing=(frozen.listing or "") if searching else "",
             selected=selected,
             refused=self._refused,

@@ -20,6 +20,7 @@ from threading import RLock
 from typing import Any
 
 from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.permissions import HiddenTools
@@ -350,7 +351,11 @@ class ToolView(ToolConversation):
             search_tool=self.search_tool,
             call_tool=frozen.call_tool,
             history=history,
-            system=instructed(system_prompt, self.search_tool_name, self.language)
+            system=instructed(
+                system_prompt,
+                wire_name(self.search_tool_name, profile.name_rule),
+                self.language,
+            )
             if self._searches
             else system_prompt,
             listing=self._listing_for(system_prompt),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.config.strategies import StrategyFacts
 from tool_search.errors import ConfigurationError, ProviderError
@@ -74,6 +75,7 @@ _MIN_REPLY_TOKENS = 1_024
 _REJECTED = (400, 404, 413, 422)
 _TOO_LARGE = 413
 _RATE_LIMITED = 429
+_MAX_KEPT_NAMES = 40
 # Tokens are estimated and a conversation goes on: a tight fit would be cut again at once.
 _MARGIN = 0.75
 _UNCOUNTED = 0.7
@@ -287,10 +289,24 @@ def _within_limit(refusal: _Refusal) -> ErrorAction:
 
 
 def _with_plain_names(refusal: _Refusal) -> ErrorAction | None:
-    if refusal.profile.name_rule == "identifier":
+    rule = refusal.profile.name_rule
+    if rule.shape == "identifier":
         return None
-    profile = replace(refusal.profile, name_rule="identifier")
+    profile = replace(refusal.profile, name_rule=rule._replace(shape="identifier"))
     return ErrorAction(remedy="within_limit", profile=profile)
+
+
+def _with_another_name(refusal: _Refusal) -> ErrorAction | None:
+    """Return a form in which no tool has the name that the service keeps for itself."""
+    rule, sent = refusal.profile.name_rule, refusal.sent
+    kept = refusal.found["name"].partition(".")[0]
+    tools = [*(entry.tool for entry in sent.listed), *sent.loaded]
+    names = {wire_name(tool.name, rule) for tool in tools}
+    names |= {wire_name(tool.server) for tool in tools if tool.server}
+    # A name that was not sent teaches nothing, and a service cannot keep ever more of them.
+    if kept in rule.kept or kept not in names or len(rule.kept) >= _MAX_KEPT_NAMES:
+        return None
+    return _in_its_form(replace(refusal.profile, name_rule=rule.keeping(kept)))
 
 
 def _with_shorter_reply(refusal: _Refusal) -> ErrorAction | None:
@@ -361,6 +377,7 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
     "too_many_tools": _within_limit,
     "reply_limit_refused": _with_shorter_reply,
     "name_refused": _with_plain_names,
+    "name_kept": _with_another_name,
     "context_too_long": _shortened,
     "request_too_large": _with_fewer_bytes,
     "picture_refused": _without_picture,

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Literal, TypedDict, cast
 
-from tool_search.catalog.names import NameRule
+from tool_search.catalog.names import NameShape
 from tool_search.config.providers import (
     CacheKind,
     Dialect,
@@ -61,6 +61,15 @@ _GPT, _GPT_WORDS = (
     ("codex", "mini", "nano", "chatgpt", "turbo", "latest"),
 )
 _MODEL_LIKE = 0.75
+_OPENAI_HOSTS = (
+    "api.openai.com", "*.openai.azure.com", "*.services.ai.azure.com", "*.githubcopilot.com",
+    "bedrock-mantle.*.api.aws",
+)  # fmt: skip
+_KEPT_NAMESPACES = (
+    "api_tool", "browser", "collaboration", "computer", "container", "file_search", "functions",
+    "image_gen", "multi_tool_use", "python", "python_user_visible", "submodel_delegator",
+    "terminal", "web",
+)  # fmt: skip
 
 
 class ProviderFacts(TypedDict, total=False):
@@ -81,7 +90,8 @@ class ProviderFacts(TypedDict, total=False):
     max_output_tokens: int | None
     max_deferred: int | None
     max_tool_bytes: int | None
-    name_rule: NameRule
+    name_rule: NameShape
+    kept_names: tuple[str, ...]
     cache: CacheKind
     thinking_bound_to_prefix: bool
     search_form: Literal["client", "additional"]
@@ -186,14 +196,18 @@ def _merged(
 ) -> ProviderFacts:
     """Return the facts of all rows that match; those of a closer row replace a wider row's.
 
-    Of two rows that match as closely, the later one counts.
+    Of two rows that match as closely, the later one counts. Kept names add up: a gateway's and a
+    model's both hold.
     """
     fitting = [
         (fit, row) for row in rows if (fit := row.match_rank(dialect, host, model)) is not None
     ]
     facts: ProviderFacts = {}
     for _, row in sorted(fitting, key=lambda found: found[0]):
+        kept = (*facts.get("kept_names", ()), *row.facts.get("kept_names", ()))
         facts.update(row.facts)
+        if kept:
+            facts["kept_names"] = kept
     return facts
 
 
@@ -442,6 +456,54 @@ _OTHERS: tuple[KnownProvider, ...] = (
         },
         source="Mistral AI takes no field that it does not know: `stream_options` (avante.nvim "
         "2347, openai-agents-python 442), `reasoning_content` (crush 1590)",
+    ),
+    *(
+        KnownProvider(
+            hosts=hosts,
+            models=models,
+            facts={"kept_names": ("tool_search", "web_search")},
+            source="xAI: `The function name tool_search is reserved for the tool_search tool`, "
+            "hermes-agent 95003; a function `web_search` is never called: pi-web-access 138",
+            date="2026-08-25",
+        )
+        for hosts, models in ((("api.x.ai",), ("*",)), (("*",), ("grok-*",)))
+    ),
+    KnownProvider(
+        hosts=("chatgpt.com", "*.chatgpt.com"),
+        types=("openai_responses",),
+        facts={"kept_names": ("tool_search", *_KEPT_NAMESPACES)},
+        source="Codex's backend: `User-defined namespace 'tool_search' collides with an existing "
+        "tool namespace.`, hermes-agent 83122",
+        date="2026-08",
+    ),
+    KnownProvider(
+        types=("openai_responses",),
+        hosts=_OPENAI_HOSTS,
+        facts={"kept_names": _KEPT_NAMESPACES},
+        source="OpenAI Responses: `User-defined namespace 'image_gen' collides with an existing "
+        "tool namespace.`, vscode 313033, copilot-api 312, onyx 13235",
+        date="2026-09",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=_OPENAI_HOSTS,
+        facts={"kept_names": ("python",)},
+        source="OpenAI: `The function name 'python' is reserved for use by this model. Please use "
+        "a different function name.`, onyx 13235",
+        date="2026-07-21",
+    ),
+    KnownProvider(
+        hosts=("*.aliyuncs.com",),
+        facts={"kept_names": ("search",)},
+        source="Alibaba Cloud: `Tool names are not allowed to be [search]`, forgecode 1580",
+        date="2026",
+    ),
+    KnownProvider(
+        hosts=("opencode.ai",),
+        facts={"kept_names": ("search_files", "web_search")},
+        source='OpenCode Zen and Go: `custom function name "web_search" is reserved`, '
+        "oh-my-pi 7970, pi 8661",
+        date="2026-08",
     ),
     KnownProvider(
         hosts=("api.x.ai",),

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Literal
 from urllib.parse import urlsplit
 
-from tool_search.catalog.names import NameRule
+from tool_search.catalog.names import COMMON, NameRule
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ProviderConfig, SearchForm
 from tool_search.config.kinds import dialect_of
@@ -60,7 +60,7 @@ class ProviderProfile:
         max_output_tokens: The most tokens of a reply, thinking included; None: not known.
         max_deferred: The most deferred tools.
         max_tool_bytes: The most UTF-8 bytes of tool definitions.
-        name_rule: The rule for its tool names.
+        name_rule: The rule for its tool names, with those that the service keeps.
         cache: The kind of its prompt cache.
         thinking_bound_to_prefix: True if its thinking is refused after `tools`, the system
             text or earlier messages have changed.
@@ -101,7 +101,7 @@ class ProviderProfile:
     max_output_tokens: int | None = None
     max_deferred: int | None = None
     max_tool_bytes: int | None = None
-    name_rule: NameRule = "common"
+    name_rule: NameRule = COMMON
     cache: CacheKind = "automatic"
     thinking_bound_to_prefix: bool = False
     search_form: SearchForm | Literal["additional"] = "client"
@@ -232,7 +232,7 @@ def profile_for(
         max_output_tokens=facts.get("max_output_tokens"),
         max_deferred=facts.get("max_deferred") if chosen.uses_limits else None,
         max_tool_bytes=facts.get("max_tool_bytes") if chosen.uses_limits else None,
-        name_rule=facts.get("name_rule", "common"),
+        name_rule=NameRule(facts.get("name_rule", "common")).keeping(*facts.get("kept_names", ())),
         cache=facts.get("cache", "automatic"),
         thinking_bound_to_prefix=facts.get("thinking_bound_to_prefix", False),
         search_form=_search_form(search_form, chosen, facts, f"{model!r} at {host}"),

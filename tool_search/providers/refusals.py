@@ -37,6 +37,7 @@ Meaning = Literal[
     "too_many_tools",
     "reply_limit_refused",
     "name_refused",
+    "name_kept",
     "context_too_long",
     "request_too_large",
     "picture_refused",
@@ -58,7 +59,8 @@ takes no tools; `tool_refused`: one definition is
 refused, by the group `name`, `index`, `inner`, `path` or `schema` (see `refused_tools`);
 `too_many_tools`: the list is too long; `reply_limit_refused`: a reply may not be as long as the
 request allows, but `most` tokens, or as many as the groups `limit` and `input` leave;
-`name_refused`: a tool's name is refused; `context_too_long`: the request has more tokens than
+`name_refused`: a tool's name is refused; `name_kept`: the service keeps the name for itself, in
+the group `name`; `context_too_long`: the request has more tokens than
 the model's context, and the groups `limit`, `sent` and `reserved` may say how many;
 `request_too_large`: it has too many bytes; `picture_refused`: a picture or document cannot be
 read; `pictures_unknown`: the model takes none; `content_refused`: a filter of the service

@@ -15,6 +15,7 @@ from inline_snapshot import snapshot
 from tests.adapters.contract import QUESTION, WEATHER, plan_of
 from tests.adapters.plans import plans
 from tool_search.adapters.anthropic.wire import encode, encode_tools, to_wire
+from tool_search.catalog.names import NameRule
 from tool_search.catalog.tool import Tool
 from tool_search.messages import (
     DeclaredTool,
@@ -135,7 +136,7 @@ def test_encode_tools_depend_on_the_profile(rule: Any) -> None:
     plan = claude_plan()
     plan = replace(plan, tools=ToolList([*plan.tools, DeclaredTool(Tool(name="1st"))]))
     for profile in (CLAUDE, COMPATIBLE):
-        ruled = replace(profile, name_rule=rule)
+        ruled = replace(profile, name_rule=NameRule(rule))
         assert json.loads(encode_tools(plan.tools, ruled)) == to_wire(plan, ruled)["tools"]
     assert b"cache_control" in encode_tools(plan.tools, CLAUDE)
     assert b"cache_control" not in encode_tools(plan.tools, COMPATIBLE)

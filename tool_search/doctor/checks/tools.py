@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import get_args
 
 from tool_search.bot import FORMER_MODULES, imported_from, tools_from_modules
 from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.names import NAME_RULES, wire_name
 from tool_search.catalog.schema.plain import REFUSED_AT_TOP
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.session import ToolSearchSession
@@ -27,7 +26,6 @@ from tool_search.errors import (
 
 __all__ = ["OwnTools", "check_definitions", "check_tools", "load_tools"]
 
-_RULES: tuple[NameRule, ...] = get_args(NameRule)
 # A definition this large costs more than twenty usual ones, in every request that shows it.
 _LARGE_TOKENS = 2_000
 _MAX_DETAILS = 3
@@ -120,7 +118,7 @@ def check_definitions(catalog: ToolCatalog, origins: Mapping[str, KeyPath]) -> I
     """Yield the names and schemas that some provider refuses as they are, and large ones."""
     for tool in catalog.active:
         path, name = origins.get(tool.name, ()), tool.source[1]
-        sent = {rule: wire_name(tool.name, rule) for rule in _RULES}
+        sent = {rule: wire_name(tool.name, rule) for rule in NAME_RULES}
         changed = next((each for each in sent.values() if each != tool.name), None)
         if changed is not None:
             values = {"tool": name, "sent": changed}
