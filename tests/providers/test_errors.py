@@ -9,7 +9,13 @@ import pytest
 
 from tool_search import ConfigurationError, ProviderError, Tool, profile_for
 from tool_search.messages import DeclaredTool
-from tool_search.providers.errors import Action, ErrorAction, ProviderHealth, classify_error
+from tool_search.providers.errors import (
+    Action,
+    ErrorAction,
+    ProviderHealth,
+    classify_error,
+    plainer_form,
+)
 from tool_search.providers.refusals import answers_in
 from tool_search.providers.refused_tools import SentTools
 
@@ -430,6 +436,14 @@ def test_any_other_refusal_is_not_repeated_there(detail: str, profile: str) -> N
     assert verdict(detail, profile) == ErrorAction(remedy="next_provider")
 
 
+@pytest.mark.parametrize(
+    "detail", ["Your credit balance is too low", "The model `gpt-9` does not exist", "余额不足"]
+)
+def test_no_form_of_a_request_is_tried_against_what_the_account_may_not(detail: str) -> None:
+    assert not verdict(detail, "generic").is_unknown
+    assert verdict("Field required: messages.0.colour", "generic").is_unknown
+
+
 @pytest.mark.parametrize("status", [None, 401, 402, 403, 408, 409, 429, 500, 502, 503, 504, 529])
 @pytest.mark.parametrize("detail", ["overloaded", UNKNOWN_FEATURE[0], *TOO_MANY])
 def test_what_says_nothing_about_the_request_makes_the_provider_rest(
@@ -455,6 +469,7 @@ def test_every_verdict_has_a_remedy_of_the_table() -> None:
     odd = ProviderError("Invalid schema for function 'odd': no.", provider="p", status=400)
     sent = SentTools(listed=[DeclaredTool(Tool(name="odd"))])
     remedies.add(classify_error(odd, OPENAI, sent).remedy)
+    remedies.add("plainer" if plainer_form(CLAUDE) else "next_provider")
     assert remedies == set(get_args(Action))
 
 

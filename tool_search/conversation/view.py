@@ -340,6 +340,7 @@ class ToolView(ToolConversation):
         declared = order.declared_order
         if profile.thinking_bound_to_prefix and not self._declares_all:
             declared = self._order_of_turn(history)
+        search_name = wire_name(self.search_tool_name, profile.name_rule)
         return PlanInput(
             catalog=self._tools.catalog,
             retained=order.retained(self._discoveries),
@@ -351,11 +352,7 @@ class ToolView(ToolConversation):
             search_tool=self.search_tool,
             call_tool=frozen.call_tool,
             history=history,
-            system=instructed(
-                system_prompt,
-                wire_name(self.search_tool_name, profile.name_rule),
-                self.language,
-            )
+            system=instructed(system_prompt, search_name, self.language)
             if self._searches
             else system_prompt,
             listing=self._listing_for(system_prompt),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tool_search.catalog.names import wire_name
@@ -12,7 +12,7 @@ from tool_search.catalog.tool import Tool
 from tool_search.config.strategies import StrategyFacts
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.messages import NoticeCode
-from tool_search.providers.known import NO_SIGNATURE
+from tool_search.providers.known import EVER_KEPT_NAMES, NO_SIGNATURE
 from tool_search.providers.omissions import Measure, OmissionReason
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.refusals import Meaning, named_limits, read_answers
@@ -27,6 +27,7 @@ __all__ = [
     "ErrorAction",
     "ProviderHealth",
     "classify_error",
+    "plainer_form",
 ]
 
 Action = Literal[
@@ -43,10 +44,12 @@ Action = Literal[
     "shorten",
     "leave_out",
     "wait",
+    "plainer",
     "next_provider",
 ]
 MAX_REPEATS: Mapping[Action, int] = {
     "with_reasoning": 3, "in_its_form": 3, "without_tool": 8, "shorten": 8, "leave_out": 4,
+    "plainer": 2,
 }  # fmt: skip
 """The most repeated requests for one reply at a provider, by action; 1 for the others."""
 
@@ -61,6 +64,7 @@ NOTICES_OF_ACTIONS: Mapping[Action, NoticeCode] = {
     "once_more": "request_repeated",
     "in_its_form": "form_refused",
     "without_tool": "tool_set_aside",
+    "plainer": "form_refused",
 }
 """The notice of an action by which the same provider is asked once more."""
 
@@ -76,6 +80,13 @@ _REJECTED = (400, 404, 413, 422)
 _TOO_LARGE = 413
 _RATE_LIMITED = 429
 _MAX_KEPT_NAMES = 40
+# No form of a request helps against these.
+_OF_THE_ACCOUNT = re.compile(
+    r"credit|balance|billing|quota|payment|api.?key|unauthori[sz]ed|permission"
+    r"|model\b.{0,80}(?:not exist|not found|unknown|no access|not have access|deprecated)"
+    r"|model_not_found|unknown model|no such model|余额|欠费|模型不存在",
+    re.IGNORECASE,
+)
 # Tokens are estimated and a conversation goes on: a tight fit would be cut again at once.
 _MARGIN = 0.75
 _UNCOUNTED = 0.7
@@ -102,6 +113,7 @@ class ErrorAction:
         share: The size that the messages should have, as a share of the current size.
         measure: The unit of that size.
         left_out: The reason to leave out the newest content.
+        is_unknown: True if no row of the tables has the words of a refused request.
     """
 
     remedy: Action
@@ -114,6 +126,7 @@ class ErrorAction:
     share: float = 1.0
     measure: Measure = "tokens"
     left_out: OmissionReason = "picture_refused"
+    is_unknown: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +157,10 @@ def classify_error(
     """Return the action on a provider's error.
 
     Time-outs, lost connections, 401, 403, 408, 409, 429 and 5xx mean nothing about the
-    request: the next provider takes over, and this one cools down. An unknown 400 is not
-    repeated, and the provider may have the next turn. The wordings of services are a table
-    in each adapter; the first row that has an action counts. A provider that can be asked
-    again in a few seconds, by its own words, is waited for once.
+    request: the next provider takes over, and this one cools down. After an unknown 400 the
+    provider may have the next turn; the last provider is asked in a `plainer_form`. The
+    wordings of services are a table in each adapter; the first row that has an action counts. A
+    provider that can be asked again in a few seconds, by its own words, is waited for once.
 
     Args:
         error: The provider's answer.
@@ -173,7 +186,32 @@ def classify_error(
             return action
     if error.status == _TOO_LARGE:
         return ErrorAction(remedy="shorten", share=_FEWER_BYTES, measure="bytes")
-    return ErrorAction(remedy="next_provider")
+    is_form = error.status != _TOO_LARGE and not _OF_THE_ACCOUNT.search(said)
+    return ErrorAction(remedy="next_provider", is_unknown=is_form)
+
+
+def plainer_form(profile: ProviderProfile) -> ErrorAction | None:
+    """Return a plainer form of requests that were refused in unknown words; None if none is left.
+
+    First the growing list without optional parts of ours, in which no name is one that some
+    service is known to keep, then a request without tools.
+    """
+    plain = replace(
+        profile.generic(),
+        name_rule=profile.name_rule.keeping(*EVER_KEPT_NAMES),
+        cache="automatic",
+        search_form="client",
+        keeps_replies=False,
+        gives_reasoning=False,
+        takes_strict=False,
+        states_effort=False,
+        takes_stream_options=False,
+    )
+    if plain == profile:
+        if not profile.takes_tools:
+            return None
+        plain = replace(profile, takes_tools=False)
+    return ErrorAction(remedy="plainer", profile=plain)
 
 
 def _without_feature(refusal: _Refusal) -> ErrorAction | None:

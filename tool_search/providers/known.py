@@ -26,6 +26,7 @@ from tool_search.config.providers import (
 __all__ = [
     "CLAUDE_MAX_DEFERRED",
     "CLAUDE_MAX_TOOL_BYTES",
+    "EVER_KEPT_NAMES",
     "GROK_MAX_TOOLS",
     "KNOWN_PROVIDERS",
     "NO_SIGNATURE",
@@ -591,3 +592,8 @@ _COSTS: tuple[KnownProvider, ...] = (
 
 KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (*_ANTHROPIC, *_OPENAI, *_OTHERS, *_COSTS)
 """The whole table."""
+
+EVER_KEPT_NAMES = tuple(
+    sorted({name for row in KNOWN_PROVIDERS for name in row.facts.get("kept_names", ())})
+)
+"""Each name that some service keeps for itself."""

@@ -6,7 +6,14 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,13 +39,7 @@ from tool_search.execution.tasks import closing
 from tool_search.i18n import text
 from tool_search.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
-from tool_search.providers.errors import (
-    MAX_REPEATS,
-    NOTICES_OF_ACTIONS,
-    Action,
-    ErrorAction,
-    classify_error,
-)
+from tool_search.providers.errors import NOTICES_OF_ACTIONS, ErrorAction
 from tool_search.providers.omissions import OF_PICTURES, OmissionReason
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import LATE_CALL, PrefixMonitor
@@ -47,6 +48,7 @@ from tool_search.runner.compaction import Compact, compacted
 from tool_search.runner.endings import ending_notice
 from tool_search.runner.observed_turn import ObservedTurn, SentRequest
 from tool_search.runner.providers import ProviderPool
+from tool_search.runner.refusals import Repeats, TurnRefusals
 
 __all__ = ["KeepDiscoveries", "Turn"]
 
@@ -102,7 +104,7 @@ class Turn:
     _reply: ReplyEnd | None = None
     _plan: RequestPlan | None = None
     _paused: list[str] = field(default_factory=list)
-    _primary: str = field(init=False)
+    _refusals: TurnRefusals = field(init=False)
     _left: int = field(init=False)
     _compacted: bool = False
     # Providers that refused the user's message; those of them that are asked without pictures.
@@ -111,7 +113,7 @@ class Turn:
     _is_unanswerable: bool = False
 
     def __post_init__(self) -> None:
-        self._primary = self.provider
+        self._refusals = TurnRefusals(self.pool, self.provider)
         self._left = self.max_steps
 
     async def run(self) -> AsyncGenerator[RunnerEvent, None]:
@@ -302,7 +304,7 @@ class Turn:
     ) -> AsyncGenerator[RunnerEvent, None]:
         """Ask providers until one has given a whole reply."""
         causes: dict[str, ProviderError] = {}
-        repeats: Counter[tuple[str, Action]] = Counter()
+        repeats: Repeats = Counter()
         # A provider that would get a line of text in place of the whole message is not asked.
         failed = {name for name, why in self._refused.items() if why not in OF_PICTURES}
         while not self._is_unanswerable:
@@ -328,7 +330,10 @@ class Turn:
                         yield event
             except ProviderError as error:
                 asked = replace(profile, strategy=plan.strategy)
-                verdict = self._verdict(error, asked, plan, repeats)
+                is_last = self.pool.providers.keys() <= {*failed, self.provider}
+                verdict = self._refusals.action(
+                    error, self.provider, asked, self._sent(plan), repeats=repeats, is_last=is_last
+                )
                 discarded = "".join(streamed)
                 async with aclosing(
                     self._pass_on(verdict, error, failed, causes, discarded=discarded)
@@ -337,27 +342,12 @@ class Turn:
                         yield event
             else:
                 self.pool.health.succeeded(self.provider)
+                self._refusals.answered(self.provider)
                 return
 
     def _sent(self, plan: RequestPlan) -> SentTools:
         own = (self.session.search_tool_name, CALL_TOOL_NAME)
         return SentTools(listed=plan.tools, loaded=plan.brought(), own=own, facts=plan.facts)
-
-    def _verdict(
-        self,
-        error: ProviderError,
-        asked: ProviderProfile,
-        plan: RequestPlan,
-        repeats: Counter[tuple[str, Action]],
-    ) -> ErrorAction:
-        """Return the action for an error; each action is repeated a limited number of times."""
-        verdict = classify_error(error, asked, self._sent(plan))
-        repeats[self.provider, verdict.remedy] += 1
-        is_fallback = verdict.remedy == "wait" and self.provider != self._primary
-        most = MAX_REPEATS.get(verdict.remedy, 1)
-        if is_fallback or repeats[self.provider, verdict.remedy] > most:
-            return ErrorAction(remedy="next_provider", cools_down=verdict.cools_down)
-        return verdict
 
     async def _pass_on(
         self,
