@@ -241,7 +241,7 @@ class _RecordWriter:
 
     def _calls(self, turn: Turn, reply: JSON) -> Iterator[CallRecord]:
         for call in _calls_in(turn, reply):
-            is_search = call.is_search or call.name == turn.view.search_tool_name
+            is_search = turn.is_search(call)
             seen: str | None = turn.tools.name_of(call.namespace, call.name)
             if call.id in turn.answers:
                 visible = turn.answers[call.id]

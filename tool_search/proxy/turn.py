@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from tool_search.catalog.names import wire_name
 from tool_search.catalog.tokens import estimate_tokens
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import AnsweredCall, CallResult, RunCall, result_message
@@ -180,7 +181,7 @@ class Turn:
         calls = [call for item in items for call in self.dialect.calls(item)]
         held = [c for c in calls if c.is_search or self.holds(c.name, c.namespace)]
         # What a search finds is before what a call names, as in the next request.
-        held.sort(key=lambda call: not self._is_search(call))
+        held.sort(key=lambda call: not self.is_search(call))
         answered: list[tuple[WireCall, AnsweredCall]] = []
         released: list[tuple[str, VisibleCall]] = []
         for call in held:
@@ -202,8 +203,10 @@ class Turn:
         self._unsent = results
         return None
 
-    def _is_search(self, call: WireCall) -> bool:
-        return call.is_search or call.name == self.view.search_tool_name
+    def is_search(self, call: WireCall) -> bool:
+        """True if a call is one of the search tool, under whatever name the provider has it."""
+        own = self.view.search_tool_name
+        return call.is_search or call.name in (own, wire_name(own, self.profile.name_rule))
 
     @property
     def _is_over(self) -> bool:
@@ -211,7 +214,7 @@ class Turn:
 
     def _decide(self, call: WireCall, *, is_cut: bool) -> RunCall | AnsweredCall | None:
         """Decide a call; None for one that was cut off: nobody sees it."""
-        is_search = self._is_search(call)
+        is_search = self.is_search(call)
         if is_search and len(self.searches) >= self.max_searches:
             return self._refuse_search(call)
         name = self.view.search_tool_name if is_search else call.name
@@ -245,7 +248,7 @@ class Turn:
             return []
         calls, results = [], []
         for call, decision in answered:
-            name = self.view.search_tool_name if self._is_search(call) else call.name
+            name = self.view.search_tool_name if self.is_search(call) else call.name
             own = ToolCall(id=call.id, name=name, arguments=call.arguments)
             result = CallResult(
                 decision=replace(decision, call=own),
