@@ -260,7 +260,7 @@ def test_chat_goes_on_after_a_turn_without_an_answer(
 ) -> None:
     server.reset(model=ScriptedModel([ANSWER]))
     for dialect in ("anthropic", "openai_chat"):
-        server.faults.add(Fault(dialect=dialect, status=400, message="no such luck"))
+        server.faults.add(Fault(dialect=dialect, status=403, message="no such luck"))
     outcome = command("chat", "--config", bot, typed="Hello\nStill there?\n")
     assert "No answer came." in outcome.err
     assert outcome.err.count("no such luck") >= 2
@@ -272,7 +272,8 @@ def test_chat_json_reports_a_turn_without_an_answer(
     command: Command, bot: Path, server: StandInServer
 ) -> None:
     for dialect in ("anthropic", "openai_chat"):
-        server.faults.add(Fault(dialect=dialect, status=400, message="no such luck"))
+        fault = Fault(dialect=dialect, status=400, message="no such luck", times=None)
+        server.faults.add(fault)
     events = command("chat", "--config", bot, "--json", typed="Hello\n").lines
     assert events[-1]["event"] == "error"
     assert [cause["provider"] for cause in events[-1]["causes"]] == ["claude", "gpt"]
