@@ -25,6 +25,7 @@ from tool_search import (
 from tool_search.adapters import build_provider
 from tool_search.config import HistorySettings
 from tool_search.config.providers import Dialect
+from tool_search.errors import AllProvidersFailedError
 from tool_search.events import ContentLeftOut, Done, ProviderSwitched, RunnerEvent, RunnerWarning
 from tool_search.messages import ContentPart, TextPart
 from tool_search.testing.prefix import prefix_change
@@ -375,6 +376,24 @@ async def test_picture_that_nobody_takes_is_left_out_and_the_user_is_told(
             again = await made.turn([PICTURE, TextPart(f"And that? {TOOLS[0]}")])
             assert len(service.refused) == 1
             assert [e.reason for e in again if isinstance(e, ContentLeftOut)] == [reason]
+
+
+async def test_picture_refused_by_a_server_that_breaks_is_left_out_at_once() -> None:
+    """llama.cpp without its projector answers 500; other 500s are read as no refusal."""
+    words = (
+        "image input is not supported - hint: if this is unexpected, you may need to provide the "
+        "mmproj"
+    )
+    service = RawService(rule=cannot_read(words), status=500)
+    async with bot({"a": ("chat", service)}) as made:
+        events = await made.turn([PICTURE, TextPart(f"What is that? {TOOLS[0]}")])
+        assert answers(events)[0].startswith("answer")
+        assert answers(await made.turn(f"And then? {TOOLS[1]}"))[0].startswith("answer")
+        assert len(service.refused) == 1
+        service.rule = lambda _: "Unknown parameter: 'stream_options' is not supported."
+        with pytest.raises(AllProvidersFailedError):
+            await made.turn(f"Please use {TOOLS[2]}")
+        assert len(service.refused) == 2
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -79,6 +79,11 @@ _MIN_REPLY_TOKENS = 1_024
 _REJECTED = (400, 404, 413, 422)
 _TOO_LARGE = 413
 _RATE_LIMITED = 429
+# Templates, decoders of pictures and parsers of calls break so: of the request, not the server.
+_BROKEN = 500
+_READ_WHEN_BROKEN: frozenset[Meaning] = frozenset(
+    ("message_rules_broken", "picture_refused", "pictures_unknown", "reply_malformed")
+)
 _MAX_KEPT_NAMES = 40
 # No form of a request helps against these.
 _OF_THE_ACCOUNT = re.compile(
@@ -157,7 +162,8 @@ def classify_error(
     """Return the action on a provider's error.
 
     Time-outs, lost connections, 401, 403, 408, 409, 429 and 5xx mean nothing about the
-    request: the next provider takes over, and this one cools down. After an unknown 400 the
+    request: the next provider takes over, and this one cools down. But a 500 in words about a
+    template, a picture or a broken call is read as a refusal. After an unknown 400 the
     provider may have the next turn; the last provider is asked in a `plainer_form`. The
     wordings of services are a table in each adapter; the first row that has an action counts. A
     provider that can be asked again in a few seconds, by its own words, is waited for once.
@@ -174,16 +180,20 @@ def classify_error(
             return _shortened(
                 _Refusal(said, answers["context_too_long"], profile, sent or SentTools())
             )
+    is_broken = error.status == _BROKEN
+    facts = (sent and sent.facts) or profile.facts
+    if is_broken or error.status in _REJECTED:
+        for meaning, found in read_answers(profile.dialect, said, facts.rejected_by):
+            if is_broken and meaning not in _READ_WHEN_BROKEN:
+                continue
+            action = _REMEDIES[meaning](_Refusal(said, found, profile, sent or SentTools()))
+            if action is not None:
+                return replace(action, cools_down=is_broken)
     if error.status not in _REJECTED:
         wait_s = error.retry_after_s
         if wait_s is not None and wait_s <= MAX_WAIT_S:
             return ErrorAction(remedy="wait", cools_down=True, wait_s=wait_s)
         return ErrorAction(remedy="next_provider", cools_down=True)
-    facts = (sent and sent.facts) or profile.facts
-    for meaning, found in read_answers(profile.dialect, said, facts.rejected_by):
-        action = _REMEDIES[meaning](_Refusal(said, found, profile, sent or SentTools()))
-        if action is not None:
-            return action
     if error.status == _TOO_LARGE:
         return ErrorAction(remedy="shorten", share=_FEWER_BYTES, measure="bytes")
     is_form = error.status != _TOO_LARGE and not _OF_THE_ACCOUNT.search(said)

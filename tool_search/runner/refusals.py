@@ -64,7 +64,8 @@ class TurnRefusals:
             action = ErrorAction(
                 remedy="next_provider",
                 cools_down=action.cools_down,
-                is_unknown=action.is_unknown or action.remedy not in ("wait", "next_provider"),
+                is_unknown=action.is_unknown
+                or not (action.cools_down or action.remedy == "next_provider"),
             )
         if action.is_unknown and is_last:
             plainer = plainer_form(asked)
