@@ -25,6 +25,12 @@ from tool_search.adapters.wire.requests import (
     with_tools,
 )
 from tool_search.adapters.wire.results import refers, result_text
+from tool_search.adapters.wire.schemas import (
+    sent_description,
+    sent_schema,
+    sent_schema_json,
+    sent_under,
+)
 from tool_search.catalog.names import NameRule, wire_id, wire_name
 from tool_search.messages import (
     ContentPart,
@@ -79,7 +85,7 @@ def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[Reques
 
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
     """Return the `tools` of a request as JSON in UTF-8; each list is written once."""
-    key = f"anthropic/{profile.name_rule}/{profile.cache == 'explicit'}"
+    key = f"anthropic/{sent_under(profile)}/{profile.cache == 'explicit'}"
     marked = _marked_tool(tools, profile)
     return tools.encoded(key, partial(_tool_json, profile=profile, marked=marked))
 
@@ -106,8 +112,8 @@ def _tool(
     tool = entry.tool
     wire: dict[str, Any] = {"name": wire_name(tool.name, profile.name_rule)}
     if tool.description:
-        wire["description"] = tool.description
-    wire["input_schema"] = dict(tool.declared_schema.schema)
+        wire["description"] = sent_description(tool, profile)
+    wire["input_schema"] = sent_schema(tool, profile)
     if entry.deferred:
         wire["defer_loading"] = True
     elif entry is marked:
@@ -120,13 +126,14 @@ def _tool_json(
 ) -> str:
     tool = entry.tool
     name = wire_name(tool.name, profile.name_rule)
-    described = f'"description":{compact_json(tool.description)},' if tool.description else ""
+    description = compact_json(sent_description(tool, profile))
+    described = f'"description":{description},' if tool.description else ""
     more = ""
     if entry.deferred:
         more = ',"defer_loading":true'
     elif entry is marked:
         more = f',"cache_control":{compact_json(_BREAKPOINT)}'
-    return f'{{"name":"{name}",{described}"input_schema":{tool.schema_json}{more}}}'
+    return f'{{"name":"{name}",{described}"input_schema":{sent_schema_json(tool, profile)}{more}}}'
 
 
 def _body(

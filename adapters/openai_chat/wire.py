@@ -17,7 +17,6 @@ from itertools import zip_longest
 from typing import Any, Unpack
 
 from tool_search.adapters.openai_chat.mistral import mistral_messages
-from tool_search.adapters.openai_chat.moonshot import moonshot_schema
 from tool_search.adapters.wire.arguments import arguments_json
 from tool_search.adapters.wire.definitions import definitions_in, is_strict
 from tool_search.adapters.wire.requests import (
@@ -31,6 +30,12 @@ from tool_search.adapters.wire.requests import (
     with_tools,
 )
 from tool_search.adapters.wire.results import result_text
+from tool_search.adapters.wire.schemas import (
+    sent_description,
+    sent_schema,
+    sent_schema_json,
+    sent_under,
+)
 from tool_search.adapters.wire.values import text_of
 from tool_search.catalog.names import NameRule, wire_id, wire_name
 from tool_search.catalog.tool import Tool
@@ -92,10 +97,8 @@ def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[Reques
 
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
     """Return the `tools` of a request as JSON in UTF-8; each list is written once."""
-    return tools.encoded(
-        f"openai_chat/{profile.name_rule}/{profile.takes_strict}/{profile.schema_rules}",
-        partial(_tool_json, profile=profile),
-    )
+    key = f"openai_chat/{sent_under(profile)}"
+    return tools.encoded(key, partial(_tool_json, profile=profile))
 
 
 def encode_result(result: SearchResult, profile: ProviderProfile) -> str:
@@ -107,26 +110,21 @@ def _tool(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
     tool = entry.tool
     function: dict[str, Any] = {"name": wire_name(tool.name, profile.name_rule)}
     if tool.description:
-        function["description"] = tool.description
-    function["parameters"] = schema = _schema(tool, profile)
+        function["description"] = sent_description(tool, profile)
+    function["parameters"] = schema = sent_schema(tool, profile)
     if profile.takes_strict and is_strict(schema):
         function["strict"] = True
     return {"type": "function", "function": function}
 
 
-def _schema(tool: Tool, profile: ProviderProfile) -> dict[str, Any]:
-    schema = dict(tool.declared_schema.schema)
-    return moonshot_schema(schema) if profile.schema_rules == "moonshot" else schema
-
-
 def _tool_json(entry: DeclaredTool, *, profile: ProviderProfile) -> str:
     tool = entry.tool
     name = wire_name(tool.name, profile.name_rule)
-    described = f'"description":{compact_json(tool.description)},' if tool.description else ""
-    strict = profile.takes_strict and is_strict(tool.declared_schema.schema)
+    description = compact_json(sent_description(tool, profile))
+    described = f'"description":{description},' if tool.description else ""
+    strict = profile.takes_strict and is_strict(sent_schema(tool, profile))
     more = ',"strict":true' if strict else ""
-    is_plain = profile.schema_rules == "json_schema"
-    schema = tool.schema_json if is_plain else compact_json(_schema(tool, profile))
+    schema = sent_schema_json(tool, profile)
     function = f'{{"name":"{name}",{described}"parameters":{schema}{more}}}'
     return f'{{"type":"function","function":{function}}}'
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from tool_search.adapters.wire.definitions import definitions_in, is_strict
 from tool_search.adapters.wire.results import result_text
+from tool_search.adapters.wire.schemas import sent_description, sent_schema, sent_under
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.messages import DeclaredTool, Message, ToolList
@@ -27,7 +28,7 @@ _MAX_DESCRIPTION_CHARS = 300
 
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
     """Return the `tools` of a request as JSON in UTF-8; each list is written once."""
-    key = f"openai_responses/{profile.name_rule}/{profile.search_form}"
+    key = f"openai_responses/{sent_under(profile)}/{profile.search_form}"
     return tools.encoded_whole(key, lambda: compact_json(wire_tools(tools, profile)))
 
 
@@ -128,8 +129,8 @@ def _listed(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
 def _function(tool: Tool, profile: ProviderProfile) -> dict[str, Any]:
     wire: dict[str, Any] = {"type": "function", "name": wire_name(tool.name, profile.name_rule)}
     if tool.description:
-        wire["description"] = tool.description
-    wire["parameters"] = schema = dict(tool.declared_schema.schema)
+        wire["description"] = sent_description(tool, profile)
+    wire["parameters"] = schema = sent_schema(tool, profile)
     # If it is left out, it may count as true.
     wire["strict"] = is_strict(schema)
     return wire

@@ -284,6 +284,42 @@ _NO_TOOLS = (
 )
 """Refusals by models, servers and routes without tools."""
 
+_SCHEMA_LIMITS = (
+    Answer(
+        r"recursive json schemas? (?:is|are) not",
+        "schema_recursive",
+        "opencode 45800, codex-router 792",
+        service="Meta",
+        models=("muse-spark-1.2", "muse-spark-1.3"),
+        words='{"error": {"code": null, "message": "Recursive JSON schemas are not currently '
+        'supported", "param": "parameters", "type": "invalid_request_error"}}',
+        rule="no schema is recursive",
+        date="2026-08-28",
+    ),
+    Answer(
+        r"json schema exceeds the maximum nesting depth of (?P<most>\d+)",
+        "schema_too_deep",
+        "opencode 50297",
+        service="Meta through Console Go",
+        models=("muse-spark-1.3",),
+        words="Error from provider (Console Go): Upstream request failed: [invalid_request_error] "
+        "JSON schema exceeds the maximum nesting depth of 10 levels",
+        rule="no schema has more than 10 levels",
+        date="2026-09-21",
+    ),
+    Answer(
+        r"\bdescription must be at most (?P<most>\d+) char",
+        "description_too_long",
+        "public code",
+        service="a pool",
+        words='{"error": {"type": "invalid_request_error", "code": "invalid_tools", "message": '
+        '"each tool.function.description must be at most 1024 characters"}}',
+        rule="no description has more than 1024 characters",
+        date="2026",
+    ),
+)
+"""Refusals of what every definition may be, without the tool's name."""
+
 _DEFINITIONS = (
     Answer(
         r"\btools\.(?P<index>\d+)\.(?:custom\.)?(?:input_schema|input_examples|description)\b",
@@ -516,7 +552,7 @@ _KEPT_NAMES = (
 BY_CONTENT = (*_KEPT_NAMES, *_TOO_LONG, *_CONTENTS)
 """Refusals of names, and of the size or the content of a request."""
 
-BY_DEFINITION = (*_DEFINITIONS, *_FEATURES, *_NO_TOOLS)
+BY_DEFINITION = (*_SCHEMA_LIMITS, *_DEFINITIONS, *_FEATURES, *_NO_TOOLS)
 """Refusals of a tool's definition, or of tool search itself."""
 
 BY_PLACE = (*_CACHE_MARKS, *_PLACES, *_TOO_MANY_TOOLS, *_NAMES)

@@ -143,6 +143,9 @@ def test_form_of_a_vendors_chat_requests_is_known(
         ("https://api.moonshot.ai/v1", "kimi-k2.6", "moonshot"),
         ("https://openrouter.ai/api/v1", "moonshotai/kimi-k3", "moonshot"),
         ("https://api.deepseek.com", "deepseek-v4-pro", "json_schema"),
+        ("https://api.x.ai/v1", "grok-4.5", "acyclic"),
+        ("https://api.meta.ai/v1", "muse-spark-1.3", "acyclic"),
+        ("https://opencode.ai/zen/go/v1", "muse-spark-1.3-contributor", "acyclic"),
     ],
 )
 def test_subset_of_schemas_is_known(base_url: str, model: str, rules: str) -> None:

@@ -14,7 +14,14 @@ from functools import partial
 from typing import Any
 
 from tests.services.raw import JSON, RawService, Reasoning, vendor_error
-from tool_search import ImagePart, ProviderConfig, ToolSearchConfig, ToolSearchRunner
+from tool_search import (
+    ExecutableTool,
+    ImagePart,
+    ProviderConfig,
+    Tool,
+    ToolSearchConfig,
+    ToolSearchRunner,
+)
 from tool_search.adapters import build_provider
 from tool_search.config.providers import Dialect
 from tool_search.events import Done, RunnerEvent
@@ -38,6 +45,7 @@ class ServiceRule:
         runs_tools: True if every tool that was asked for must have run, each once.
         settings: Settings of the runner.
         tools: The names of the tools.
+        extra: Tools that are declared beside them, and that nobody asks for.
     """
 
     is_broken: Callable[[Dialect, JSON], bool]
@@ -48,6 +56,7 @@ class ServiceRule:
     runs_tools: bool = True
     settings: Mapping[str, Any] = field(default_factory=dict)
     tools: Sequence[str] = TOOLS
+    extra: Sequence[Tool] = ()
 
 
 @dataclass(kw_only=True)
@@ -137,7 +146,10 @@ async def bot_of(
         ran: list[str] = []
         runner = ToolSearchRunner(
             providers={"p": provider},
-            tools=[_tool(name, ran) for name in rule.tools],
+            tools=[
+                *(_tool(name, ran) for name in rule.tools),
+                *(ExecutableTool(tool=tool, function=_nothing) for tool in rule.extra),
+            ],
             config=ToolSearchConfig(tool_schema_mode="tool_search"),
             **rule.settings,
         )
@@ -156,6 +168,10 @@ def _tool(name: str, ran: list[str]) -> Callable[..., object]:
     function.__name__ = name
     function.__doc__ = f"Can {name.replace('_', ' ')}."
     return function
+
+
+def _nothing(**_: object) -> str:
+    return "nothing"
 
 
 def _declares_a_choice(_: Dialect, body: JSON) -> bool:
@@ -203,6 +219,98 @@ def _keeps(name: str, tools: Sequence[str] = TOOLS) -> ServiceRule:
     )
 
 
+def _definitions(body: JSON) -> Iterator[JSON]:
+    """Yield the functions of a request's list."""
+    for entry in body.get("tools", ()):
+        yield entry.get("function") or entry
+
+
+def _schema_of(function: JSON) -> dict[str, Any]:
+    schema: dict[str, Any] = function.get("parameters") or function.get("input_schema") or {}
+    return schema
+
+
+def _is_recursive(_: Dialect, body: JSON) -> bool:
+    return any(leads_back(schema, schema, ()) for schema in map(_schema_of, _definitions(body)))
+
+
+def leads_back(node: object, root: JSON, within: tuple[str, ...]) -> bool:
+    """True if a reference leads to a definition that it stands in."""
+    if isinstance(node, list):
+        return any(leads_back(inner, root, within) for inner in node)
+    if not isinstance(node, dict):
+        return False
+    reference = node.get("$ref")
+    if isinstance(reference, str):
+        if reference in (*within, "#"):
+            return True
+        target: Any = root
+        for step in reference.removeprefix("#/").split("/"):
+            target = target[step]
+        if leads_back(target, root, (*within, reference)):
+            return True
+    return any(leads_back(inner, root, within) for inner in node.values())
+
+
+def levels(node: object) -> int:
+    """Return the levels of a schema, as the thread counts them: members, the root included."""
+    if not isinstance(node, dict):
+        return 0
+    named = (node.get(key, {}).values() for key in ("properties", "$defs"))
+    listed = (node.get(key, ()) for key in ("anyOf", "oneOf", "allOf"))
+    members = [member for group in (*named, *listed) for member in group]
+    members += [node.get("items"), node.get("additionalProperties")]
+    return 1 + max(map(levels, members))
+
+
+def _is_deep(_: Dialect, body: JSON) -> bool:
+    return any(levels(_schema_of(function)) > 10 for function in _definitions(body))
+
+
+def _is_wordy(_: Dialect, body: JSON) -> bool:
+    return any(len(function.get("description", "")) > 1024 for function in _definitions(body))
+
+
+def _nested(depth: int) -> dict[str, Any]:
+    """Return a schema of so many levels."""
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth - 1):
+        schema = {"type": "object", "properties": {"in": schema}, "required": ["in"]}
+    return schema
+
+
+TREE = {
+    "type": "object",
+    "properties": {"tree": {"$ref": "#/$defs/Node"}, "at": {"$ref": "#/$defs/Place"}},
+    "$defs": {
+        "Node": {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string"},
+                "children": {"type": "array", "items": {"$ref": "#/$defs/Node"}},
+                "place": {"$ref": "#/$defs/Place"},
+            },
+        },
+        "Place": {"type": "object", "properties": {"town": {"type": "string"}}},
+    },
+}
+
+
+def _beside(
+    is_broken: Callable[[Dialect, JSON], bool], parameters: JSON, description: str = "Prunes."
+) -> ServiceRule:
+    """Return a rule that one tool breaks, which stands beside those that are asked for."""
+    tool = Tool(
+        name="prune", description=description, parameters=dict(parameters), always_load=True
+    )
+    return ServiceRule(
+        is_broken=is_broken,
+        dialects=("openai_chat", "anthropic", "openai_responses"),
+        talk=five_turns,
+        extra=(tool,),
+    )
+
+
 async def _each_tool(tools: Sequence[str], bot: Bot) -> None:
     for tool in tools:
         await bot.ask(tool)
@@ -214,6 +322,11 @@ RULES: Mapping[str, ServiceRule] = {
         f"no function is named {name}": _keeps(name, (*TOOLS[:2], name, *TOOLS[2:]))
         for name in ("python", "search", "web_search", "image_gen")
     },
+    "no schema is recursive": _beside(_is_recursive, TREE),
+    "no schema has more than 10 levels": _beside(_is_deep, _nested(14)),
+    "no description has more than 1024 characters": _beside(
+        _is_wordy, {"type": "object", "properties": {}}, "Prunes trees. " * 200
+    ),
     "tool_choice is auto or left out": ServiceRule(
         is_broken=_declares_a_choice,
         talk=five_turns,

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from tests.services.raw import JSON, RawService, Rule, google_error, vendor_error
+from tests.services.rules import RULES, bot_of
 from tool_search import ExecutableTool, ProviderConfig, Tool, ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
+from tool_search.config.providers import Dialect
 from tool_search.events import Done, RunnerWarning
 
 KEY = re.compile(r"^[a-zA-Z0-9_.-]{1,64}$")
@@ -208,3 +210,21 @@ def _provider(name: str, kind: str, model: str, service: RawService) -> Any:
     return build_provider(
         ProviderConfig.model_validate(settings), api_key="sk-test-123456", fallbacks=True
     )
+
+
+@pytest.mark.parametrize("dialect", ["openai_chat", "anthropic", "openai_responses"])
+@pytest.mark.parametrize(
+    ("model", "rule"),
+    [
+        ("muse-spark-1.3", "no schema is recursive"),
+        ("muse-spark-1.3", "no schema has more than 10 levels"),
+        ("grok-4.5", "no schema is recursive"),
+    ],
+)
+async def test_limits_of_known_models_are_kept_from_the_first_request_on(
+    model: str, rule: str, dialect: Dialect
+) -> None:
+    async with bot_of(RULES[rule], dialect, model, words="no") as made:
+        await made.ask(TOOLS[0])
+        made.check(RULES[rule])
+    assert made.service.refused == []

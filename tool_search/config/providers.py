@@ -30,8 +30,9 @@ MessageRules = Literal["openai", "mistral"]
 """`mistral`: ids of calls have nine letters or digits, a reply follows results, and it has text
 or calls."""
 
-SchemaRules = Literal["json_schema", "moonshot"]
-"""`moonshot`: the subset of JSON Schema that Moonshot's validator takes."""
+SchemaRules = Literal["json_schema", "moonshot", "acyclic"]
+"""`moonshot`: the subset of JSON Schema that Moonshot's validator takes; `acyclic`: no schema
+refers back to what it stands in."""
 
 _Glob = Annotated[str, Field(min_length=1, max_length=200)]
 _ToolName = Annotated[str, Field(min_length=1, max_length=256)]
@@ -92,7 +93,9 @@ class ProfileSettings(Settings):
         missing_reasoning: The reasoning that a reply with calls gets if it has none of this
             model (DeepSeek and Kimi take an empty text); null: none is written.
         message_rules: Of OpenAI Chat: the rules of messages; `mistral` for Mistral's models.
-        schema_rules: Of OpenAI Chat: the rules of schemas; `moonshot` for Kimi.
+        schema_rules: The rules of schemas: `moonshot` for Kimi, `acyclic` for Grok and Meta.
+        max_schema_levels: The most levels of a schema, the whole one included; null: no limit.
+        max_description: The most characters of a tool's description; null: no limit.
         takes_pictures: True if the model sees pictures; false: a line of text is sent in
             their place, and a fallback that sees them is asked about the user's newest.
         takes_stream_options: Of OpenAI Chat: true if a stream may be asked for its usage.
@@ -117,6 +120,8 @@ class ProfileSettings(Settings):
     missing_reasoning: Annotated[str, Field(max_length=1_000)] | None = None
     message_rules: MessageRules = "openai"
     schema_rules: SchemaRules = "json_schema"
+    max_schema_levels: Annotated[int, Field(ge=2, le=1_000)] | None = None
+    max_description: Annotated[int, Field(ge=16, le=1_000_000)] | None = None
     takes_pictures: bool = True
     takes_stream_options: bool = True
     takes_tool_choice_none: bool = True

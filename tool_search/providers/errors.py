@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
+from tool_search.config.providers import SchemaRules
 from tool_search.config.strategies import StrategyFacts
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.messages import NoticeCode
@@ -288,10 +290,24 @@ def _with_message_rules(refusal: _Refusal) -> ErrorAction | None:
     return _in_its_form(replace(refusal.profile, message_rules="mistral"))
 
 
-def _with_schema_rules(refusal: _Refusal) -> ErrorAction | None:
-    if refusal.profile.schema_rules == "moonshot":
+def _with_schema_rules(rules: SchemaRules, refusal: _Refusal) -> ErrorAction | None:
+    if refusal.profile.schema_rules == rules:
         return None
-    return _in_its_form(replace(refusal.profile, schema_rules="moonshot"))
+    return _in_its_form(replace(refusal.profile, schema_rules=rules))
+
+
+def _with_less_depth(refusal: _Refusal) -> ErrorAction | None:
+    most = int(refusal.found["most"])
+    if not 1 < most < (refusal.profile.max_schema_levels or most + 1):
+        return None
+    return _in_its_form(replace(refusal.profile, max_schema_levels=most))
+
+
+def _with_shorter_descriptions(refusal: _Refusal) -> ErrorAction | None:
+    most = int(refusal.found["most"])
+    if not 1 < most < (refusal.profile.max_description or most + 1):
+        return None
+    return _in_its_form(replace(refusal.profile, max_description=most))
 
 
 def _without_stream_options(refusal: _Refusal) -> ErrorAction | None:
@@ -417,7 +433,10 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
     "signature_missing": _with_signatures,
     "reply_malformed": _once_more,
     "message_rules_broken": _with_message_rules,
-    "schema_rules_broken": _with_schema_rules,
+    "schema_rules_broken": partial(_with_schema_rules, "moonshot"),
+    "schema_recursive": partial(_with_schema_rules, "acyclic"),
+    "schema_too_deep": _with_less_depth,
+    "description_too_long": _with_shorter_descriptions,
     "stream_options_unknown": _without_stream_options,
     "tool_choice_refused": _without_tool_choice,
     "tools_unknown": _without_tools,

@@ -4,6 +4,8 @@ A row has facts of the hosts and models that it matches; wider rows have the res
 module of the package knows a provider or a model by its name.
 """
 
+# Longer than 600 lines: one table, to which strangers add rows.
+
 from __future__ import annotations
 
 import re
@@ -103,6 +105,8 @@ class ProviderFacts(TypedDict, total=False):
     missing_signature: str | None
     message_rules: MessageRules
     schema_rules: SchemaRules
+    max_schema_levels: int | None
+    max_description: int | None
     takes_pictures: bool
     takes_stream_options: bool
     takes_tool_choice_none: bool
@@ -457,6 +461,26 @@ _OTHERS: tuple[KnownProvider, ...] = (
         },
         source="Mistral AI takes no field that it does not know: `stream_options` (avante.nvim "
         "2347, openai-agents-python 442), `reasoning_content` (crush 1590)",
+    ),
+    *(
+        KnownProvider(
+            hosts=hosts,
+            models=models,
+            facts={"schema_rules": "acyclic", "max_schema_levels": 10},
+            source="Meta: `Recursive JSON schemas are not currently supported`, opencode 45800; "
+            "`JSON schema exceeds the maximum nesting depth of 10 levels`, opencode 50297",
+            date="2026-09-21",
+        )
+        for hosts, models in ((("api.meta.ai",), ("*",)), (("*",), ("muse-*",)))
+    ),
+    *(
+        KnownProvider(
+            hosts=hosts,
+            models=models,
+            facts={"schema_rules": "acyclic"},
+            source="xAI, Structured outputs: circular references are not supported",
+        )
+        for hosts, models in ((("api.x.ai",), ("*",)), (("*",), ("grok-*",)))
     ),
     *(
         KnownProvider(

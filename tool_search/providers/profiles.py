@@ -82,7 +82,10 @@ class ProviderProfile:
         states_effort: Of OpenAI Chat: True if a request with such a reply states a
             `reasoning_effort`.
         message_rules: Of OpenAI Chat: the rules that its messages keep.
-        schema_rules: Of OpenAI Chat: the rules that its schemas keep.
+        schema_rules: The rules that its schemas keep.
+        max_schema_levels: The most levels of a schema, the whole one included; None: no limit
+            is known.
+        max_description: The most characters of a tool's description; None: likewise.
         takes_pictures: True if the model sees pictures; False: they are left out.
         takes_stream_options: Of OpenAI Chat: True if a stream may be asked for its usage.
         takes_tool_choice_none: True if `tool_choice` may be `none`; False: a request for an
@@ -114,6 +117,8 @@ class ProviderProfile:
     states_effort: bool = False
     message_rules: MessageRules = "openai"
     schema_rules: SchemaRules = "json_schema"
+    max_schema_levels: int | None = None
+    max_description: int | None = None
     takes_pictures: bool = True
     takes_stream_options: bool = True
     takes_tool_choice_none: bool = True
@@ -244,6 +249,8 @@ def profile_for(
         missing_signature=facts.get("missing_signature"),
         message_rules=facts.get("message_rules", "openai"),
         schema_rules=facts.get("schema_rules", "json_schema"),
+        max_schema_levels=facts.get("max_schema_levels"),
+        max_description=facts.get("max_description"),
         takes_pictures=facts.get("takes_pictures", True),
         takes_stream_options=facts.get("takes_stream_options", True),
         takes_tool_choice_none=facts.get("takes_tool_choice_none", True),

@@ -30,6 +30,9 @@ Meaning = Literal[
     "reply_malformed",
     "message_rules_broken",
     "schema_rules_broken",
+    "schema_recursive",
+    "schema_too_deep",
+    "description_too_long",
     "stream_options_unknown",
     "tool_choice_refused",
     "tools_unknown",
@@ -53,7 +56,9 @@ blocks of earlier replies of its own are refused (signatures, encrypted items, k
 take reasoning back; `signature_missing`: it wants a signature with each call;
 `reply_malformed`: the model's own call could not be read; `message_rules_broken`: ids, order or
 content of messages are not as Mistral's models take them; `schema_rules_broken`: a schema is
-not in Moonshot's subset; `stream_options_unknown`: a stream may not be asked for its usage;
+not in Moonshot's subset; `schema_recursive`: one refers back to what it stands in;
+`schema_too_deep`: one has more levels than the group `most`; `description_too_long`: one has
+more characters; `stream_options_unknown`: a stream may not be asked for its usage;
 `tool_choice_refused`: it takes no `tool_choice` but `auto`; `tools_unknown`: the model
 takes no tools; `tool_refused`: one definition is
 refused, by the group `name`, `index`, `inner`, `path` or `schema` (see `refused_tools`);

@@ -9,11 +9,21 @@ proportion to the schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
-__all__ = ["SAME_VALUE_KEYWORDS", "Excess", "Part", "SchemaGraph", "SchemaWork", "excesses"]
+__all__ = [
+    "APPLYING_KEYWORDS",
+    "SAME_VALUE_KEYWORDS",
+    "Excess",
+    "Part",
+    "SchemaGraph",
+    "SchemaWork",
+    "excesses",
+    "inner_first",
+]
 
 SAME_VALUE_KEYWORDS = (
     "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "$ref",
@@ -25,7 +35,8 @@ _ANY_KEY = frozenset(
 )
 _ANY_ITEM = frozenset(("items", "contains", "unevaluatedItems"))
 _NAMED = frozenset(("dependentSchemas", "patternProperties", "properties"))
-_APPLYING = _SAME_VALUE | _ANY_KEY | _ANY_ITEM | _NAMED | {"prefixItems"}
+APPLYING_KEYWORDS = _SAME_VALUE | _ANY_KEY | _ANY_ITEM | _NAMED | {"prefixItems"}
+"""Keywords by which a part applies others."""
 _NO_KEYS: Mapping[str, Part] = {}
 _MAX_EXPANSIONS = 2_000
 _SATURATED = 1 << 40
@@ -91,7 +102,7 @@ class SchemaGraph:
         self.root = self._part(root, ())
         while self._waiting:
             part = self._waiting.pop()
-            if not _APPLYING.isdisjoint(part.schema):
+            if not APPLYING_KEYWORDS.isdisjoint(part.schema):
                 self._connect(part)
         self.parts = tuple(self._known.values())
 
@@ -124,7 +135,7 @@ class SchemaGraph:
         """Yield the parts that one keyword applies."""
         place = (*path, keyword)
         if keyword == "$ref":
-            yield self._target(value)
+            yield self.target(value)
         elif isinstance(value, list):
             for index, inner in enumerate(value):
                 yield self._part(inner, (*place, str(index)))
@@ -134,7 +145,8 @@ class SchemaGraph:
         elif isinstance(value, dict):
             yield self._part(value, place)
 
-    def _target(self, reference: str) -> Part:
+    def target(self, reference: str) -> Part:
+        """Return the part that a reference leads to."""
         steps = tuple(s.replace("~1", "/").replace("~0", "~") for s in reference.split("/")[1:])
         found: Any = self._schema
         for step in steps:
@@ -165,11 +177,11 @@ def excesses(graph: SchemaGraph) -> Iterator[Excess]:
     Args:
         graph: The schema; it is not kept up to date.
     """
-    ordered, circles = _inner_first(graph.parts)
+    ordered, circles = inner_first(graph.parts)
     for part in circles:
         yield Excess(part, ("$ref",), "it refers to itself without end")
     if circles:
-        ordered, _ = _inner_first(SchemaGraph(graph.root.schema).parts)
+        ordered, _ = inner_first(SchemaGraph(graph.root.schema).parts)
     work: dict[Part, int] = {}
     for part in ordered:
         total = _with_same(part, _own_work(part), work)
@@ -192,7 +204,7 @@ class SchemaWork:
 
     def __init__(self, graph: SchemaGraph) -> None:
         self._root = graph.root
-        self._ordered, _ = _inner_first(graph.parts)
+        self._ordered, _ = inner_first(graph.parts)
         self._level: dict[Part, int] = {}
         self._levels: list[int] = []
         self.has_alternatives = any(
@@ -234,10 +246,14 @@ class SchemaWork:
         return found
 
 
-def _inner_first(parts: Iterable[Part]) -> tuple[list[Part], list[Part]]:
-    """Return the parts, each after those that it applies to the same value.
+def inner_first(
+    parts: Iterable[Part], inner: Callable[[Part], Iterable[Part]] = attrgetter("same")
+) -> tuple[list[Part], list[Part]]:
+    """Return the parts, each after those that it applies, and those that close a circle.
 
-    The second list has the parts whose reference closes a circle.
+    Args:
+        parts: The parts.
+        inner: Returns those that a part applies; by default, to the same value.
     """
     ordered: list[Part] = []
     circles: list[Part] = []
@@ -247,17 +263,17 @@ def _inner_first(parts: Iterable[Part]) -> tuple[list[Part], list[Part]]:
         if start in begun:
             continue
         begun.add(start)
-        stack = [(start, iter(start.same))]
+        stack = [(start, iter(inner(start)))]
         while stack:
-            part, inner = stack[-1]
-            following = next(inner, None)
+            part, rest = stack[-1]
+            following = next(rest, None)
             if following is None:
                 stack.pop()
                 done.add(part)
                 ordered.append(part)
             elif following not in begun:
                 begun.add(following)
-                stack.append((following, iter(following.same)))
+                stack.append((following, iter(inner(following))))
             elif following not in done:
                 circles.append(part)
     return ordered, circles

@@ -1,8 +1,9 @@
-"""Schemas as Moonshot takes them: never refused, and never stricter than the tool's own."""
+"""Schemas as a service takes them: never refused, and never stricter than the tool's own."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jsonschema_rs
@@ -10,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.adapters.openai_chat.moonshot import moonshot_schema
+from tests.services.rules import TREE, leads_back, levels
+from tool_search import Tool
+from tool_search.adapters.wire.schemas import moonshot_schema, sent_schema, sent_schema_json
+from tool_search.providers.profiles import profile_for
 from tool_search.testing.services.moonshot import moonshot_complaint
 
 NAMES = st.sampled_from(["a", "b", "c/d", "required"])
@@ -151,3 +155,54 @@ def test_schema_beyond_the_limits_is_any_object() -> None:
     for _ in range(390):
         deep = {"type": "object", "properties": {"p": deep}}
     assert json.dumps(moonshot_schema(deep)).count("properties") < 30
+
+
+def limited(schema: dict[str, Any], **rules: Any) -> dict[str, Any]:
+    """Return a schema as a service with these rules is sent it."""
+    profile = replace(profile_for("openai_chat", "house-model"), **rules)
+    tool = Tool(name="prune", description="Prunes.", parameters=schema)
+    sent = sent_schema(tool, profile)
+    assert json.loads(sent_schema_json(tool, profile)) == sent
+    return sent
+
+
+def test_only_the_reference_that_closes_a_circle_is_left_out() -> None:
+    sent = limited(TREE, schema_rules="acyclic")
+    node = sent["$defs"]["Node"]["properties"]
+    assert node["children"] == {"type": "array", "items": {}}
+    assert node["place"] == {"$ref": "#/$defs/Place"} == sent["properties"]["at"]
+    assert limited(TREE) == {**TREE}
+
+
+def test_circle_under_a_negation_takes_the_negation_with_it() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/A"}},
+        "$defs": {"A": {"not": {"properties": {"a": {"$ref": "#/$defs/A"}}, "required": ["a"]}}},
+    }
+    assert limited(schema, schema_rules="acyclic")["$defs"]["A"] == {}
+
+
+def test_members_below_the_last_level_are_left_out_and_the_rest_stays() -> None:
+    deep: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "description": "end"}
+    for _ in range(3):
+        deep = {"type": "object", "properties": {"in": deep, "at": {"$ref": "#/$defs/P"}}}
+    schema = {**deep, "$defs": {"P": {"type": "object", "properties": {"x": {"type": "integer"}}}}}
+    sent = limited(schema, max_schema_levels=4)
+    at = {"$ref": "#/$defs/P"}
+    first = sent["properties"]
+    assert first["at"] == first["in"]["properties"]["at"] == at
+    assert first["in"]["properties"]["in"]["properties"]["in"] == {"description": "end"}
+    assert sent["$defs"] == {"P": {"type": "object"}}
+
+
+@given(ROOTS, st.dictionaries(NAMES, VALUES, max_size=3))
+def test_limits_hold_for_any_schema_and_refuse_no_argument(
+    schema: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    whole = limited(schema)
+    sent = limited(schema, schema_rules="acyclic", max_schema_levels=4)
+    assert not leads_back(sent, sent, ())
+    assert levels(sent) <= 4
+    if jsonschema_rs.is_valid(whole, arguments):
+        assert jsonschema_rs.is_valid(sent, arguments)

@@ -1,24 +1,32 @@
-"""Schemas for Moonshot's validator ("Moonshot flavored JSON schema", MFJS).
+"""Definitions by the rules of a service: Moonshot's subset of schemas, Meta's limits, lengths.
 
-The validator checks every schema of a request, and refuses a request with a 400 that does not
-name the tool. A schema written here keeps what the validator accepts and is never stricter
-than the tool's own, which calls are checked against. Needs no SDK.
+Validators check every schema of a request, and refuse the request with a 400 that does not
+name the tool. A schema written here keeps what they accept and is never stricter than the
+tool's own, which calls are checked against. Needs no SDK.
 
-Sources: MoonshotAI/walle, `docs/mfjs-spec.md` and `docs/validation-principles.md` (what the
-interface rejects, now and in earlier versions); vercel/ai 18921 (what customers met); kimi-cli
-2531, oh-my-pi 5952, command-code 594.
+Sources: MoonshotAI/walle, `docs/mfjs-spec.md` and `docs/validation-principles.md` ("Moonshot
+flavored JSON schema", MFJS: what the interface rejects, now and in earlier versions);
+vercel/ai 18921 (what customers met); kimi-cli 2531, oh-my-pi 5952, command-code 594. Meta:
+opencode 45800 (recursion), 50297 and 50320 (ten levels, the root's own included).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 from urllib.parse import unquote
 
+from tool_search.catalog.schema.graph import APPLYING_KEYWORDS, Part, SchemaGraph, inner_first
+from tool_search.catalog.schema.repair import loosen
+from tool_search.catalog.tool import Tool
+from tool_search.config.providers import SchemaRules
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.values.clean_text import cut_text
 from tool_search.values.json import compact_json
 
-__all__ = ["moonshot_schema"]
+__all__ = ["moonshot_schema", "sent_description", "sent_schema", "sent_schema_json", "sent_under"]
 
 _MAX_DEPTH = 25
 _MAX_BYTES = 100_000
@@ -37,6 +45,73 @@ _MANY = frozenset({"oneOf", "allOf", "anyOf", "prefixItems"})
 _NAMED = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _SHAPES = frozenset({"type", "$ref", "properties", "items", "enum", "const", *_MANY})
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+def sent_description(tool: Tool, profile: ProviderProfile) -> str:
+    """Return a tool's description, as long as the service takes it."""
+    most = profile.max_description
+    return tool.description if most is None else cut_text(tool.description, most)
+
+
+def sent_schema(tool: Tool, profile: ProviderProfile) -> dict[str, Any]:
+    """Return a tool's schema by the rules of the service."""
+    schema = _WRITERS[profile.schema_rules](tool.declared_schema.schema)
+    most = profile.max_schema_levels
+    return schema if most is None else _within_levels(schema, most)
+
+
+def sent_schema_json(tool: Tool, profile: ProviderProfile) -> str:
+    """Return `sent_schema` as compact JSON."""
+    if profile.schema_rules == "json_schema" and profile.max_schema_levels is None:
+        return tool.schema_json
+    return compact_json(sent_schema(tool, profile))
+
+
+def sent_under(profile: ProviderProfile) -> str:
+    """Return a key of all by which one profile's definitions differ from another's."""
+    schemas = f"{profile.schema_rules}/{profile.max_schema_levels}/{profile.max_description}"
+    return f"{profile.name_rule}/{profile.takes_strict}/{schemas}"
+
+
+def _without_circles(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema without the references that lead back to what they stand in."""
+    whole = deepcopy(dict(schema))
+    graph = SchemaGraph(whole)
+    _, circles = inner_first(graph.parts, Part.inner)
+    for part in circles:
+        part.schema.pop("$ref")
+    loosen(graph, {id(part.schema) for part in circles})
+    return _without_unused(whole)
+
+
+def _within_levels(schema: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Return a schema without circles that has so many levels at most, the root's included."""
+    whole = _without_circles(schema)
+    graph = SchemaGraph(whole)
+    ordered, _ = inner_first(graph.parts, Part.inner)
+    level = dict.fromkeys(ordered, 1)
+    deepest: list[Part] = []
+    for part in reversed(ordered):
+        target = graph.target(part.schema["$ref"]) if "$ref" in part.schema else None
+        is_last = level[part] >= most
+        for inner in (target,) if is_last else part.inner():
+            if inner is not None:
+                level[inner] = max(level[inner], level[part] + (inner is not target))
+        if is_last and not (APPLYING_KEYWORDS - {"$ref"}).isdisjoint(part.schema):
+            deepest.append(part)
+    for part in deepest:
+        has_items = "array" in part.schema.get("type", ())  # an array must say of what
+        for keyword in (APPLYING_KEYWORDS - {"$ref"}) | {"required", *["type"] * has_items}:
+            part.schema.pop(keyword, None)
+    loosen(graph, {id(part.schema) for part in deepest})
+    return _without_unused(whole)
+
+
+def _without_unused(whole: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema without definitions to which nothing refers any more."""
+    graph, known = SchemaGraph(whole), whole.pop("$defs", {})
+    used = {name: part for name, part in known.items() if graph.of(part) is not None}
+    return {**whole, "$defs": used} if used else whole
 
 
 def moonshot_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,3 +299,10 @@ def _drop_endless(node: dict[str, Any], recursive: frozenset[str]) -> None:
         node["required"] = kept
     else:
         del node["required"]
+
+
+_WRITERS: Mapping[SchemaRules, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "json_schema": dict,
+    "moonshot": moonshot_schema,
+    "acyclic": _without_circles,
+}
