@@ -27,6 +27,16 @@ def chunk(delta: dict[str, Any], end: str | None = None) -> bytes:
     return f"data: {json.dumps({'id': 'c', 'choices': [choice]})}\n\n".encode()
 
 
+def read_request(connection: socket.socket) -> None:
+    """Read a whole request: closing a socket with unread bytes takes back what was sent."""
+    with connection.makefile("rb") as file:
+        length = 0
+        while line := file.readline().strip():
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        file.read(length)
+
+
 class Streaming:
     """A provider that sends pieces, one each 20 ms, and notes that its client is gone."""
 
@@ -48,7 +58,7 @@ class Streaming:
 
     def _answer(self, connection: socket.socket) -> None:
         with connection:
-            connection.recv(1_000_000)
+            read_request(connection)
             try:
                 connection.sendall(HEAD)
                 for piece in self.pieces:
@@ -72,7 +82,7 @@ class Silent(Streaming):
 
     def _answer(self, connection: socket.socket) -> None:
         with connection:
-            connection.recv(1_000_000)
+            read_request(connection)
             for piece in (HEAD, *self.pieces) if self.pieces else ():
                 connection.sendall(piece)
             with suppress(OSError):
@@ -156,6 +166,13 @@ def test_a_stream_that_breaks_off_ends_with_an_error(pieces: list[bytes]) -> Non
         lines = list(events(address))
 
     assert json.loads(lines[-1].removeprefix("data: "))["error"]["type"] == "server_error"
+
+
+def test_the_last_event_of_a_stream_needs_no_empty_line_after_it() -> None:
+    with before(Streaming([chunk({"content": "all"}), chunk({}, "stop").rstrip()])) as address:
+        lines = list(events(address))
+
+    assert ["all" in lines[0], lines[-1]] == [True, "data: [DONE]"]
 
 
 def call_chunk(**call: Any) -> bytes:

@@ -199,8 +199,11 @@ class ProxyService:
         return await self._whole(asked, turn)
 
     def _owner(self, headers: httpx2.Headers) -> str:
-        given = (headers.get(name, "") for name in CREDENTIALS)
-        return owner_digest("\n".join(filter(None, given)), self._secret)
+        given: dict[str, str] = {}
+        for value in filter(None, (headers.get(name, "") for name in CREDENTIALS)):
+            # A client that sends its key in two headers, and at times in one, is the same client.
+            given.setdefault(value.removeprefix("Bearer "), value)
+        return owner_digest("\n".join(given.values()), self._secret)
 
     async def _passed(self, asked: ClientRequest, content: bytes | None = None) -> ProxyReply:
         """Send a request on, and its reply back, in bytes."""

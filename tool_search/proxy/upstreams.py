@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
 from functools import cache
@@ -13,6 +13,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 import httpx2
 
 from tool_search.adapters.sdk.event_stream import EventDecoder
+from tool_search.adapters.sdk.event_stream import SentEvent as DecodedEvent
 from tool_search.config.providers import Dialect
 from tool_search.inspector.access import TOKEN_HEADER
 from tool_search.proxy.addresses import key_header, upstream_url
@@ -139,12 +140,25 @@ class Upstreams:
 
 async def sent_events(response: httpx2.Response) -> AsyncIterator[SentEvent]:
     """Yield the events of a stream; a mark of the end is none of them."""
-    decoder = EventDecoder(max_event_bytes=_MAX_EVENT_BYTES)
-    async for piece in response.aiter_bytes():
-        for event in decoder.feed(piece):
-            data = object_in(event.data)
-            if data is not None:
-                yield SentEvent(event.name.decode("utf-8", "replace") or None, data)
+    decoder, problem = EventDecoder(max_event_bytes=_MAX_EVENT_BYTES), None
+    try:
+        async for piece in response.aiter_bytes():
+            for event in _objects(decoder.feed(piece)):
+                yield event
+    except httpx2.ReadError as exc:
+        problem = exc
+    # What a stream has given before it breaks is delivered, its last event too.
+    for event in _objects(decoder.finish()):
+        yield event
+    if problem is not None:
+        raise problem
+
+
+def _objects(events: Iterable[DecodedEvent]) -> Iterator[SentEvent]:
+    for event in events:
+        data = object_in(event.data)
+        if data is not None:
+            yield SentEvent(event.name.decode("utf-8", "replace") or None, data)
 
 
 @cache
