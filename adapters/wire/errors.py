@@ -6,6 +6,7 @@ searched in "code message".
 
 from __future__ import annotations
 
+from tool_search.adapters.wire.content_errors import CONTENTS
 from tool_search.providers.refusals import Answer
 
 __all__ = ["BY_CONTENT", "BY_DEFINITION", "BY_PLACE", "LIMIT", "REPLY_LIMITS"]
@@ -549,7 +550,7 @@ _KEPT_NAMES = (
 """Refusals of a name that the service keeps for itself; they name fields that other rows know."""
 
 # Figures of tokens match the patterns of a number of tools too, so these come first.
-BY_CONTENT = (*_KEPT_NAMES, *_TOO_LONG, *_CONTENTS)
+BY_CONTENT = (*_KEPT_NAMES, *_TOO_LONG, *CONTENTS, *_CONTENTS)
 """Refusals of names, and of the size or the content of a request."""
 
 BY_DEFINITION = (*_SCHEMA_LIMITS, *_DEFINITIONS, *_FEATURES, *_NO_TOOLS)

@@ -30,6 +30,7 @@ from tool_search.providers.profiles import ProviderProfile
 
 TOOLS = ("read_invoice", "water_plants", "book_flight", "tune_piano", "bake_bread")
 PICTURE = ImagePart("data:image/png;base64,iVBORw0KGgo=")
+FORBIDDEN = "the words that a filter does not let pass"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,7 @@ class ServiceRule:
         runs_tools: True if every tool that was asked for must have run, each once.
         settings: Settings of the runner.
         tools: The names of the tools.
+        says: The result of the first tool.
         extra: Tools that are declared beside them, and that nobody asks for.
     """
 
@@ -57,6 +59,7 @@ class ServiceRule:
     settings: Mapping[str, Any] = field(default_factory=dict)
     tools: Sequence[str] = TOOLS
     extra: Sequence[Tool] = ()
+    says: str = "all is done"
 
 
 @dataclass(kw_only=True)
@@ -140,14 +143,14 @@ async def bot_of(
             id="p", type=dialect, model=model, api_key_env=None, timeout_s=10,
             base_url=service.url if dialect == "anthropic" else f"{service.url}/v1",
         )  # fmt: skip
-        provider = build_provider(config, api_key="k" * 20)
+        provider = build_provider(config, api_key="k" * 20, fallbacks=True)
         if profile is not None:
             provider.profile = profile
         ran: list[str] = []
         runner = ToolSearchRunner(
             providers={"p": provider},
             tools=[
-                *(_tool(name, ran) for name in rule.tools),
+                *(_tool(name, ran, rule.says) for name in rule.tools),
                 *(ExecutableTool(tool=tool, function=_nothing) for tool in rule.extra),
             ],
             config=ToolSearchConfig(tool_schema_mode="tool_search"),
@@ -160,10 +163,10 @@ async def bot_of(
             await provider.aclose()
 
 
-def _tool(name: str, ran: list[str]) -> Callable[..., object]:
+def _tool(name: str, ran: list[str], says: str) -> Callable[..., object]:
     def function(text: str) -> str:
         ran.append(name)
-        return f"{name} is done"
+        return says if len(ran) == 1 else f"{name} is done"
 
     function.__name__ = name
     function.__doc__ = f"Can {name.replace('_', ' ')}."
@@ -228,6 +231,12 @@ def _definitions(body: JSON) -> Iterator[JSON]:
 def _schema_of(function: JSON) -> dict[str, Any]:
     schema: dict[str, Any] = function.get("parameters") or function.get("input_schema") or {}
     return schema
+
+
+def shows_picture(body: JSON) -> bool:
+    """True if a request has a picture."""
+    said = json.dumps(body)
+    return any(f'"type": "{kind}"' in said for kind in ("image_url", "input_image", "image"))
 
 
 def _is_recursive(_: Dialect, body: JSON) -> bool:
@@ -326,6 +335,17 @@ RULES: Mapping[str, ServiceRule] = {
     "no schema has more than 10 levels": _beside(_is_deep, _nested(14)),
     "no description has more than 1024 characters": _beside(
         _is_wordy, {"type": "object", "properties": {}}, "Prunes trees. " * 200
+    ),
+    "no pictures": ServiceRule(
+        is_broken=lambda _, body: shows_picture(body),
+        dialects=("openai_chat", "anthropic", "openai_responses"),
+        talk=picture_then_text,
+    ),
+    "no result says what is forbidden": ServiceRule(
+        is_broken=lambda _, body: FORBIDDEN in json.dumps(body),
+        dialects=("openai_chat", "anthropic", "openai_responses"),
+        talk=five_turns,
+        says=FORBIDDEN,
     ),
     "tool_choice is auto or left out": ServiceRule(
         is_broken=_declares_a_choice,
