@@ -397,7 +397,8 @@ async def test_tools_of_the_configuration_and_of_the_call_are_both_there() -> No
         return "1"
 
     with StandInServer(model=ScriptedModel(script)) as server:
-        config = BotConfig(providers=(local(server),), tools=("tool_search.demo.toolbox.colors",))
+        box = "tool_search.demo.toolbox.quantities"
+        config = BotConfig(providers=(local(server),), tools=(box,))
         async with open_bot(config, tools=[one], calls=CallOptions()) as bot:
             assert await bot.ask("One?") == "Done."
             names = list(bot.runner.catalog)

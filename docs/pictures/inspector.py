@@ -97,7 +97,7 @@ def serve(server: StandInServer) -> Iterator[str]:
         dialects=("anthropic",),
         strategy="generic",
     )
-    rule = ClientRule(name="mybot", core=("calculate",))
+    rule = ClientRule(name="mybot", core=("percentage_of",))
     proxy = ToolSearchProxy(ProxyConfig(upstreams=(upstream,), clients=(rule,)))
     running = uvicorn.Server(uvicorn.Config(proxy.asgi(), port=0, log_level="critical"))
     thread = threading.Thread(target=running.run, daemon=True)

@@ -271,7 +271,7 @@ async def test_a_collector_receives_what_a_bot_of_yaml_does(tmp_path: Path) -> N
         config["providers"] = [
             each.model_dump(mode="json", exclude_unset=True) for each in config["providers"]
         ]
-        config["tools"] = ["tool_search.demo.toolbox.colors"]
+        config["tools"] = ["tool_search.demo.toolbox.quantities"]
         config["tool_schema_mode"] = "tool_search"
         (tmp_path / "bot.yaml").write_text(json.dumps(config), encoding="utf-8")
         process = await asyncio.create_subprocess_exec(

@@ -1,79 +1,80 @@
-"""The example toolbox: tools that work offline, on the standard library alone.
+"""The example toolbox: 196 tools that work offline, of which 29 really run.
 
-Each tool is a plain function. Its signature and docstring are all that a catalog needs: the
-first line describes it in English and Chinese, `Args:` describes its parameters. Bad input
-raises `ValueError`; results are JSON values. Near-duplicates (an equal-payment and an
-equal-principal loan, a length and a height) are there on purpose: they make searching hard.
+The others are definitions alone, for searching: near-duplicates (an equal-payment and an
+equal-principal loan, a length and a height) make that hard on purpose. All are plain functions,
+whose signature and docstring are all that a catalog or a framework needs: the first line
+describes a tool in English and Chinese, `Args:` describes its parameters. Bad input of those
+that run raises `ValueError`; their results are JSON values.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Callable, Mapping
+from importlib import resources
+from inspect import Parameter, Signature
+from types import FunctionType
+from typing import Any, Literal
 
-from tool_search.demo.toolbox import (
-    arithmetic,
-    chance,
-    chemistry,
-    chinese_calendar,
-    chinese_numerals,
-    clocks,
-    colors,
-    cron,
-    data_formats,
-    dates,
-    encodings_of_text,
-    geography,
-    geometry,
-    health,
-    investments,
-    loans,
-    networks,
-    numerals,
-    patterns,
-    physical_units,
-    physics,
-    prices,
-    security,
-    statistics_of_samples,
-    texts,
-    units,
-    validation,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tool_search.demo.toolbox import everyday, quantities, words
+from tool_search.i18n import LANGUAGES, text
 
 __all__ = ["TOOLBOX", "TOOLS"]
 
-TOOLBOX: tuple[Callable[..., object], ...] = (
-    *units.TOOLS,
-    *physical_units.TOOLS,
-    *arithmetic.TOOLS,
-    *numerals.TOOLS,
-    *chinese_numerals.TOOLS,
-    *statistics_of_samples.TOOLS,
-    *chance.TOOLS,
-    *geometry.TOOLS,
-    *physics.TOOLS,
-    *chemistry.TOOLS,
-    *dates.TOOLS,
-    *clocks.TOOLS,
-    *cron.TOOLS,
-    *chinese_calendar.TOOLS,
-    *loans.TOOLS,
-    *investments.TOOLS,
-    *prices.TOOLS,
-    *health.TOOLS,
-    *texts.TOOLS,
-    *patterns.TOOLS,
-    *encodings_of_text.TOOLS,
-    *data_formats.TOOLS,
-    *security.TOOLS,
-    *validation.TOOLS,
-    *networks.TOOLS,
-    *colors.TOOLS,
-    *geography.TOOLS,
-)
+_TYPES: Mapping[str, Any] = {
+    "str": str, "float": float, "int": int, "bool": bool,
+    "float | None": float | None, "str | None": str | None, "list[str] | None": list[str] | None,
+    "list[float]": list[float], "list[int]": list[int], "list[str]": list[str],
+    "list[list[float]]": list[list[float]], "list[list[str]]": list[list[str]],
+}  # fmt: skip
+
+
+def _load_toolbox() -> tuple[Callable[..., object], ...]:
+    lines = resources.files(__name__).joinpath("definitions.jsonl").read_text("utf-8")
+    entries = map(json.loads, lines.splitlines())
+    return tuple(_demonstration(entry) if "doc" in entry else _running(entry) for entry in entries)
+
+
+def _running(entry: Mapping[str, Any]) -> Callable[..., object]:
+    modules = (quantities, everyday, words)
+    functions = (vars(module).get(entry["name"]) for module in modules)
+    return next(function for function in functions if isinstance(function, FunctionType))
+
+
+def _demonstration(entry: Mapping[str, Any]) -> Callable[..., object]:
+    """Return a function with the signature of a definition, which only says that it does nothing.
+
+    Args:
+        entry: `name`, `doc`, and `parameters` by name: `type` (a key of `_TYPES`, or a list of
+            choices) and `default`.
+    """
+    parameters = [
+        Parameter(
+            name,
+            Parameter.POSITIONAL_OR_KEYWORD,
+            default=each.get("default", Parameter.empty),
+            annotation=_type_of(each["type"]),
+        )
+        for name, each in entry["parameters"].items()
+    ]
+
+    def demonstrate(*_: object, **__: object) -> str:
+        return "\n".join(text("toolbox.demonstrates", each) for each in LANGUAGES)
+
+    demonstrate.__name__ = demonstrate.__qualname__ = entry["name"]
+    demonstrate.__doc__ = entry["doc"]
+    demonstrate.__annotations__ = {each.name: each.annotation for each in parameters}
+    demonstrate.__annotations__["return"] = str
+    # Frameworks read a function's parameters from here, as `inspect` does.
+    demonstrate.__signature__ = Signature(parameters, return_annotation=str)  # type: ignore[attr-defined]
+    return demonstrate
+
+
+def _type_of(written: str | list[str]) -> Any:
+    return _TYPES[written] if isinstance(written, str) else Literal[tuple(written)]
+
+
+TOOLBOX: tuple[Callable[..., object], ...] = _load_toolbox()
 """Every tool, grouped by domain, in a fixed order."""
 
 # The name that `tools:` of a bot's configuration looks for in a module.

@@ -1,9 +1,10 @@
-"""Checks of arguments, with one wording of errors for the whole toolbox."""
+"""Checks of arguments, with one wording of errors, and rounding of results."""
 
 from __future__ import annotations
 
 import math
-from datetime import date, datetime
+from datetime import date
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
 
 _Key = TypeVar("_Key", bound=str)
 _Value = TypeVar("_Value")
+
+# Wide enough for every float, so that quantize never runs out of digits.
+_WIDE = Context(prec=400)
 
 
 def choose(name: str, value: _Key, table: Mapping[_Key, _Value]) -> _Value:
@@ -30,20 +34,6 @@ def require_within(name: str, value: float, low: float, high: float) -> None:
     """Refuse a number outside the closed range from `low` to `high`."""
     if not low <= value <= high:
         raise ValueError(f"{name} must be from {low} to {high}, not {value!r}")
-
-
-def require_positive(name: str, *values: float) -> None:
-    """Refuse numbers that are not finite and greater than zero."""
-    for value in values:
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name} must be a finite number above 0, not {value!r}")
-
-
-def require_not_negative(name: str, *values: float) -> None:
-    """Refuse numbers that are not finite or below zero."""
-    for value in values:
-        if not 0 <= value < math.inf:
-            raise ValueError(f"{name} must be a finite number, 0 or more, not {value!r}")
 
 
 def require_finite(name: str, *values: float) -> None:
@@ -71,13 +61,22 @@ def parse_date(name: str, text: str) -> date:
         raise ValueError(f"{name} {text!r} is not a date like 2024-02-29 ({error})") from None
 
 
-def parse_datetime(name: str, text: str) -> datetime:
-    """Read an ISO date and time such as 2024-02-29T18:30 or 2024-02-29T18:30+08:00.
+def tidy(value: float) -> float:
+    """Keep 12 significant digits, so that a chat shows 0.3 and not 0.30000000000000004.
 
     Raises:
-        ValueError: It is not a time in that form.
+        ValueError: The number is infinite or not a number.
     """
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ValueError(f"{name} {text!r} is not a time like 2024-02-29T18:30 ({error})") from None
+    if not math.isfinite(value):
+        raise ValueError(f"the result cannot be represented as a number: {value!r}")
+    return float(f"{value:.12g}") + 0.0
+
+
+def cents(value: float) -> float:
+    """Keep two decimals, halves away from zero, as money is rounded.
+
+    Raises:
+        ValueError: The number is infinite or not a number.
+    """
+    exact = Decimal(repr(tidy(value)))
+    return float(exact.quantize(Decimal("0.01"), rounding=ROUND_HALF_UP, context=_WIDE))
