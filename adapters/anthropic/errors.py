@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tool_search.adapters.wire.errors import BY_CONTENT, BY_DEFINITION, BY_PLACE, REPLY_LIMITS
+from tool_search.adapters.wire.errors import BY_CONTENT, BY_DEFINITION, BY_PLACE
+from tool_search.adapters.wire.size_errors import REPLY_LIMITS
 from tool_search.providers.refusals import STRATEGY_WORDS, Answer
 
 __all__ = ["ANSWERS"]
@@ -14,39 +15,62 @@ ANSWERS: tuple[Answer, ...] = (
     Answer(
         r"tool reference '(?P<name>[^']*)' (?:was )?(?:not found|has no)",
         "reference_unknown",
-        "Recorded: `Tool reference 'X' not found in available tools`; older documentation: `has no "
-        "corresponding tool definition`",
+        "Recorded; older documentation: `has no corresponding tool definition`",
+        service="Anthropic",
+        words="Tool reference '{name}' not found in available tools",
+        rule="each reference names a tool",
     ),
     Answer(
         r"references unknown tool '(?P<name>[^']*)'",
         "reference_unknown",
         "Anthropic, Mid-conversation tool changes",
+        service="Anthropic",
+        words="references unknown tool '{name}'",
+        rule="each reference names a tool",
     ),
     Answer(
         r"tool_reference_unresolved",
         "references_unknown",
         "Anthropic: `details.error_code`, types of the anthropic SDK",
+        service="Anthropic",
+        words='{"type": "error", "error": {"type": "invalid_request_error", "message": "…", '
+        '"details": {"error_code": "tool_reference_unresolved"}}}',
+        rule="each reference names a tool",
     ),
     Answer(
         r"invalid `?signature`? in `?(?:redacted_)?thinking`? block",
         "replies_refused",
-        "Anthropic: ``Invalid `signature` in `thinking` block``, quoted in users' threads",
+        "Anthropic, quoted in users' threads",
+        service="Anthropic",
+        words="messages.1.content.0: Invalid `signature` in `thinking` block",
+        rule="no reasoning of earlier replies",
     ),
     Answer(
         r"`?thinking`? or `?redacted_thinking`? blocks\b.{0,60}cannot be modified",
         "replies_refused",
-        "Anthropic: `... blocks in the latest assistant message cannot be modified`",
+        "Anthropic, quoted in users' threads",
+        service="Anthropic",
+        words="`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
+        "modified",
+        rule="no reasoning of earlier replies",
     ),
     Answer(
         r"expected `?thinking`?(?: or `?redacted_thinking`?)?,? but found",
         "replies_refused",
-        "Anthropic: ``Expected `thinking` or `redacted_thinking`, but found `tool_use` ``",
+        "Anthropic, quoted in users' threads",
+        service="Anthropic",
+        words="messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
+        "`tool_use`.",
+        rule="no reasoning of earlier replies",
     ),
     Answer(
         r"content\[\]\.thinking\b.{0,60}must be passed back|reasoning_content\b.{0,80}"
         r"(?:must be passed back|is missing)",
         "reasoning_missing",
         "DeepSeek's and Moonshot's Anthropic endpoints: DeepSeek-Reasonix 8902",
+        service="DeepSeek",
+        words="The `content[].thinking` in the thinking mode must be passed back to the API.",
+        rule="reasoning comes back",
     ),
     STRATEGY_WORDS,
     *BY_DEFINITION,

@@ -189,7 +189,7 @@ def body_failure(body: object, *, status: int | None) -> Failure | None:
         status = _STATUS_OF.get(kind)
     # Compatible endpoints have their own codes and no types.
     own = error.get("code")
-    named = code or kind or (str(own) if own else None)
+    named = code or text_of(own) or kind or (str(own) if own else None)
     return Failure(detail=message, status=status, code=named)
 
 

@@ -14,33 +14,45 @@ ANSWERS: tuple[Answer, ...] = (
     Answer(
         r"reasoning_content\b.{0,80}must be passed back",
         "reasoning_missing",
-        "DeepSeek, Thinking mode: ``The `reasoning_content` in the thinking mode must be passed "
-        "back to the API.``; opencode 24722, crewAI 5878",
+        "DeepSeek, Thinking mode; opencode 24722, crewAI 5878, ai-agent-book 982",
+        service="DeepSeek",
+        words="The `reasoning_content` in the thinking mode must be passed back to the API.",
+        rule="reasoning comes back",
+        date="2026-08-25",
     ),
     Answer(
         r"reasoning_content is missing in assistant tool call message",
         "reasoning_missing",
-        "Moonshot: `thinking is enabled but reasoning_content is missing in assistant tool call "
-        "message at index N`; new-api 3121, opencode 16318",
+        "new-api 3121, opencode 16318",
+        service="Moonshot",
+        words="thinking is enabled but reasoning_content is missing in assistant tool call message "
+        "at index 2",
+        rule="reasoning comes back",
     ),
     Answer(
         rf"{_REASONING}.{{0,80}}(?:not permitted|not supported|unsupported|unknown|unrecognized"
         r"|unexpected|should not be|must not be)",
         "reasoning_refused",
-        "Groq: `property 'reasoning_content' is unsupported`; pydantic: `messages.2.assistant."
-        "reasoning_content: Extra inputs are not permitted`",
+        "Groq; pydantic: `messages.2.assistant.reasoning_content: Extra inputs are not permitted`",
+        service="Groq",
+        words="'messages.2' : property 'reasoning_content' is unsupported",
+        rule="no reasoning comes back",
     ),
     Answer(
         rf"(?:extra|unknown|unrecognized|unexpected|unsupported|does not support).{{0,60}}"
         rf"{_REASONING}",
         "reasoning_refused",
-        "OpenAI-like validators: `Unknown parameter: 'messages[2].reasoning_content'.`",
+        "OpenAI-like validators",
+        service="OpenAI-compatible endpoints",
+        words="Unknown parameter: 'messages[2].reasoning_content'.",
+        rule="no reasoning comes back",
     ),
     Answer(
         r"reasoning_content\b.{0,60}\bin the input\b|input\b.{0,40}contains? .{0,10}"
         r"reasoning_content",
         "reasoning_refused",
-        "DeepSeek, Reasoning model (R1): `reasoning_content` in the input is a 400",
+        "DeepSeek, Reasoning model (R1): a 400, without its words",
+        service="DeepSeek",
     ),
     Answer(
         r"tool choice is none, but model called a tool",
@@ -56,36 +68,52 @@ ANSWERS: tuple[Answer, ...] = (
     Answer(
         r"tool_use_failed|failed_generation",
         "reply_malformed",
-        "Groq, Error codes: `tool_use_failed` with `failed_generation`: the model's own call is "
-        "broken",
+        "Groq, Error codes: the model's own call is broken",
+        service="Groq",
+        words='{"error": {"message": "Failed to call a function. Please adjust your prompt. See '
+        '\'failed_generation\' for more details.", "type": "invalid_request_error", "code": '
+        '"tool_use_failed", "failed_generation": "<function=tool_search{query"}}',
+        rule="the model's call can be read",
     ),
     Answer(
         r"missing a `?thought_?signature",
         "signature_missing",
-        "Google: `Function call is missing a thought_signature in functionCall parts.`, quoted in "
-        "its developers' forum (109823); Vertex AI: `... in the 2. content block is missing a "
-        "`thought_signature`.`",
+        "Google's developers' forum (109823); Vertex AI: `... in the 2. content block is "
+        "missing a `thought_signature`.`",
+        service="Gemini",
+        words='[{"error": {"code": 400, "message": "Function call is missing a thought_signature '
+        'in functionCall parts. This is required for tools to work correctly.", "status": '
+        '"INVALID_ARGUMENT"}}]',
+        rule="each call has a signature",
     ),
     Answer(
         r"tool call id\b.{0,200}\blength of 9\b|unexpected role '\w+' after role '\w+'"
         r"|either content or tool_calls, but not both",
         "message_rules_broken",
-        "mistralai/mistral-common, validator.py: `Tool call id was call_1 but must be a-z, A-Z, "
-        "0-9, with a length of 9.`, `Unexpected role 'user' after role 'tool'`, `Assistant message "
-        "must have either content or tool_calls, but not both.`",
+        "mistralai/mistral-common, validator.py: `Unexpected role 'user' after role 'tool'`, "
+        "`Assistant message must have either content or tool_calls, but not both.`",
+        service="Mistral",
+        words="Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.",
+        rule="ids of nine characters",
     ),
     Answer(
         r"moonshot flavored json schema",
         "schema_rules_broken",
-        "Moonshot: `tools.function.parameters is not a valid moonshot flavored json schema, "
-        "details: <At path 'root': ...>`, without the tool's name; kimi-cli 2531, vercel/ai 18921",
+        "kimi-cli 2531, vercel/ai 18921",
+        service="Moonshot",
+        words="tools.function.parameters is not a valid moonshot flavored json schema, details: "
+        "<At path 'root': ...>",
+        rule="no type beside anyOf",
     ),
     Answer(
         r"stream_options\b.{0,120}(?:not permitted|not supported|unsupported|unknown|unrecognized)"
         r"|(?:extra|unknown|unrecognized|unsupported).{0,60}\bstream_options\b",
         "stream_options_unknown",
-        "Mistral AI: `'type': 'extra_forbidden', 'loc': ['body', 'stream_options', "
-        "'include_usage']`; openai-agents-python 442",
+        "openai-agents-python 442",
+        service="Mistral",
+        words="{'detail': [{'type': 'extra_forbidden', 'loc': ['body', 'stream_options', "
+        "'include_usage'], 'msg': 'Extra inputs are not permitted', 'input': True}]}",
+        rule="no stream_options",
     ),
     Answer(
         r"tool.?choice must be auto|tool_choice\b.{0,40}only supports? .{0,4}auto",

@@ -7,17 +7,16 @@ searched in "code message".
 from __future__ import annotations
 
 from tool_search.adapters.wire.content_errors import CONTENTS
+from tool_search.adapters.wire.size_errors import TOO_LONG
 from tool_search.providers.refusals import Answer
 
-__all__ = ["BY_CONTENT", "BY_DEFINITION", "BY_PLACE", "LIMIT", "REPLY_LIMITS"]
+__all__ = ["BY_CONTENT", "BY_DEFINITION", "BY_PLACE", "LIMIT"]
 
 _FEATURE = r"(?:defer_loading|tool.?search\w*|tool_reference|additional_tools|namespace)"
 _FIELD = r"(?:defer_loading|additional_tools|tool_search|tool_reference|\]\.namespace\b)"
 _UNKNOWN = r"(?:extra|unknown|unrecognized|unexpected|unsupported|does not support)"
 _NOT_TAKEN = r"(?:not permitted|not supported|unknown|unrecognized|unexpected|invalid)"
 _TOOLS = r"(?:tools|functions|function[ _]declarations)"
-_SENT = r"(?P<sent>\d[\d,]*)"
-_LIMIT = r"(?P<limit>\d[\d,]*)"
 
 LIMIT = (
     r"(?:maximum|max|at most|more than|limit(?:ed)?|exceeds?)\D{0,40}"
@@ -25,159 +24,18 @@ LIMIT = (
 )
 """A number of tools that a refusal names as its limit, in the words of any service."""
 
-REPLY_LIMITS = (
-    Answer(
-        r"max_tokens`?: \d+ > (?P<most>\d+)",
-        "reply_limit_refused",
-        "Anthropic: `max_tokens: 128001 > 64000, which is the maximum allowed number of output "
-        "tokens for ...`, claude-code 24451",
-    ),
-    Answer(
-        r"max_tokens\b.{0,80}expected a value <= (?P<most>\d+)",
-        "reply_limit_refused",
-        "Volcano Ark: `The parameter max_tokens specified in the request is not valid: integer "
-        "above maximum value, expected a value <= 32768, but got 64000 instead`, TOKENICODE 3",
-    ),
-    Answer(
-        r"max_tokens\b.{0,60}(?:range|should be)\b.{0,40}\[\s*\d+,\s*(?P<most>\d+)\s*\]",
-        "reply_limit_refused",
-        "DeepSeek: `Invalid max_tokens value, the valid range of max_tokens is [1, 8192]`; Alibaba "
-        "Cloud: `Range of max_tokens should be [1, 65536]`",
-    ),
-    Answer(
-        r"max_tokens\b.{0,60}less than or equal to `?(?P<most>\d+)",
-        "reply_limit_refused",
-        "Groq: ``max_tokens` must be less than or equal to `8192``",
-    ),
-    Answer(
-        r"max_tokens`? exceed context limit: (?P<input>\d+) \+ \d+ > (?P<limit>\d+)",
-        "reply_limit_refused",
-        "Anthropic, models before Sonnet 4.5: ``input length and `max_tokens` exceed context "
-        "limit: 197202 + 21333 > 200000``",
-    ),
-    Answer(
-        r"max_tokens\b.{0,200}\(\d+ > (?P<limit>\d+) - (?P<input>\d+)\)",
-        "reply_limit_refused",
-        "vLLM: `'max_tokens' ... is too large: 64000. This model's maximum context length is 32768 "
-        "tokens and your request has 100 input tokens (64000 > 32768 - 100)`",
-    ),
-)
-"""Refusals of the requested length of a reply."""
-
-_TOO_LONG = (
-    Answer(
-        rf"prompt is too long: {_SENT} tokens > {_LIMIT}",
-        "context_too_long",
-        "Anthropic: `prompt is too long: 213462 tokens > 200000 maximum`",
-    ),
-    Answer(
-        rf"exceed context limit.{{0,12}}?{_SENT} \+ (?P<reserved>\d[\d,]*) > {_LIMIT}",
-        "context_too_long",
-        "Anthropic: ``input length and `max_tokens` exceed context limit: 190000 + 20000 > "
-        "200000``",
-    ),
-    Answer(
-        rf"maximum context length (?:is|of) {_LIMIT} tokens.{{0,60}}?"
-        rf"(?:requested|resulted in|contains?)(?: about| at least)? {_SENT}",
-        "context_too_long",
-        "OpenAI: `This model's maximum context length is 128000 tokens. However, your messages "
-        "resulted in 130000 tokens`; DeepSeek, vLLM, OpenRouter: `However, you requested 131000`",
-    ),
-    Answer(
-        rf"exceeded model token limit: {_LIMIT} \(requested: {_SENT}",
-        "context_too_long",
-        "Moonshot: `Invalid request: Your request exceeded model token limit: 262144 (requested: "
-        "291351)`",
-    ),
-    Answer(
-        rf"input token count \(?{_SENT}\)? exceeds the maximum.{{0,40}}?\D{_LIMIT}",
-        "context_too_long",
-        "Gemini: `The input token count (1196265) exceeds the maximum number of tokens allowed "
-        "(1048575).`",
-    ),
-    Answer(
-        rf"maximum prompt length is {_LIMIT} but the request contains {_SENT}",
-        "context_too_long",
-        "xAI: `This model's maximum prompt length is 131072 but the request contains 537812 "
-        "tokens`",
-    ),
-    Answer(
-        rf"prompt contains {_SENT} tokens.{{0,60}}too large for model with {_LIMIT} maximum",
-        "context_too_long",
-        "Mistral: `Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 "
-        "maximum context length`",
-    ),
-    Answer(
-        rf"prompt token count of {_SENT} exceeds the limit of {_LIMIT}",
-        "context_too_long",
-        "GitHub Copilot: `prompt token count of 130000 exceeds the limit of 128000`",
-    ),
-    Answer(
-        rf"input \({_SENT} tokens\) is longer than the model'?s context length \({_LIMIT}",
-        "context_too_long",
-        "Together: `The input (300 tokens) is longer than the model's context length (200 "
-        "tokens).`",
-    ),
-    Answer(
-        rf"request too large for .{{0,200}}?limit {_LIMIT}.{{0,40}}?requested {_SENT}",
-        "context_too_long",
-        "Groq (413) and OpenAI (429): `Request too large for model ... on tokens per minute (TPM): "
-        "Limit 6000, Requested 9329`: no waiting helps",
-    ),
-    Answer(
-        r"range of input length should be",
-        "context_too_long",
-        "DashScope (Qwen) and Xunfei: `Range of input length should be [1, 983616]`",
-    ),
-    Answer(
-        r"context_length_exceeded|context length exceeded|exceeds the context window"
-        r"|exceeds (?:the )?(?:available context size|model context window)"
-        r"|exceed_context_size_error|context window exceeds limit|greater than the context length"
-        r"|exceeded max context length|model_context_window_exceeded|input is too long for"
-        r"|maximum context length|exceeded model token limit"
-        r"|reduce the length of the (?:messages|prompt|input)",
-        "context_too_long",
-        "OpenAI Responses: `Your input exceeds the context window of this model`; llama.cpp, LM "
-        "Studio, Ollama, MiniMax, Amazon Bedrock, Groq, each as quoted in pi-mono's overflow.ts",
-    ),
-    Answer(
-        r"\bprompt .{0,3}(?:超长|exceeds max length)",
-        "context_too_long",
-        "Zhipu (GLM): code 1261, `Prompt 超长`",
-    ),
-    Answer(
-        r"inputs?` tokens \+ `?max_new_tokens`? must be",
-        "context_too_long",
-        "Text Generation Inference: ```inputs` tokens + `max_new_tokens` must be <= 4096``",
-    ),
-    Answer(
-        r"request_too_large|request exceeds the maximum (?:size|allowed number of bytes)"
-        r"|request entity too large|payload too large|maximum of \d+ pdf pages",
-        "request_too_large",
-        "Anthropic: 413 `request_too_large`, `Request exceeds the maximum size`; nginx; Anthropic, "
-        "PDF support: `A maximum of 100 PDF pages may be provided.`",
-    ),
-    Answer(
-        r"string too long\. expected a string with maximum length \d{5}",
-        "request_too_large",
-        "OpenAI: `Invalid 'messages[1].content': string too long. Expected a string with maximum "
-        "length 10485760`",
-    ),
-)
-"""Refusals of a request that is too long.
-
-The groups `limit`, `sent` and `reserved` (for the reply) hold the figures of a wording that
-names them.
-"""
-
 _CONTENTS = (
     Answer(
         r"unknown variant .{0,3}(?:image|input_image)\w*.{0,3}, expected"
         r"|invalid type: sequence, expected a string|unexpected item type in content",
         "pictures_unknown",
-        "DeepSeek: ``messages[1]: unknown variant `image_url`, expected `text` `` (rikkahub 1433, "
-        "hermes-webui 2297); an older one: `invalid type: sequence, expected a string` (chatbox "
-        "1740); DashScope: `Unexpected item type in content.` (oh-my-pi 1861)",
+        "rikkahub 1433, hermes-webui 2297; an older one: `invalid type: sequence, expected a "
+        "string` (chatbox 1740); DashScope: `Unexpected item type in content.` (oh-my-pi "
+        "1861)",
+        service="DeepSeek",
+        words="Failed to deserialize the JSON body into the target type: messages[1]: unknown "
+        "variant `image_url`, expected `text` at line 1 column 679289",
+        rule="no pictures",
     ),
     Answer(
         r"is not a multimodal model|no endpoints found that support image"
@@ -185,17 +43,24 @@ _CONTENTS = (
         r"|images?(?: inputs?| content)? (?:is|are) not supported|input tag 'image'"
         r"|does(?: not|n't) support (?:images?|vision|multi-?modal)",
         "pictures_unknown",
-        "vLLM: `... is not a multimodal model`; OpenRouter: `No endpoints found that support image "
-        "input`; OpenAI: `Invalid content type. image_url is only supported by certain models.`",
+        "vLLM: `... is not a multimodal model`; OpenAI: `Invalid content type. image_url is "
+        "only supported by certain models.`",
+        service="OpenRouter",
+        words="No endpoints found that support image input",
+        rule="no pictures",
+        status=404,
     ),
     Answer(
         r"could not process (?:image|pdf)|image does not match the provided media"
         r"|image exceeds \d+ ?mb maximum|image dimensions? exceeds? max allowed size"
         r"|\.image\.source\.",
         "picture_refused",
-        "Anthropic: `Could not process image` (claude-code 46127, 29080); `messages.46.content.9."
-        "image.source.base64: image exceeds 5 MB maximum: 6096280 bytes > 5242880 bytes`; `Image "
-        "does not match the provided media type`",
+        "claude-code 46127, 29080; `messages.46.content.9.image.source.base64: image exceeds "
+        "5 MB maximum: 6096280 bytes > 5242880 bytes`; `Image does not match the provided "
+        "media type`",
+        service="Anthropic",
+        words="Could not process image",
+        rule="no pictures",
     ),
     Answer(
         r"\b(?:invalid_image\w*|invalid_base64_image|image_too_(?:large|small)|image_parse_error"
@@ -203,30 +68,44 @@ _CONTENTS = (
         r"|image_content_policy_violation)\b",
         "picture_refused",
         "OpenAI, `ResponseError.code`",
+        service="OpenAI",
+        words='{"error": {"message": "…", "type": "invalid_request_error", "param": null, "code": '
+        '"image_parse_error"}}',
+        rule="no pictures",
     ),
     Answer(
         r"does not represent a valid image|uploaded an unsupported image|\binvalid image\b"
         r"|expected a base64-encoded data url with an image"
         r"|(?:failed to|error while|unable to) download\w*.{0,40}(?:image|multimodal|file|http)",
         "picture_refused",
-        "OpenAI: `The image data you provided does not represent a valid image.`, `You uploaded an "
-        "unsupported image.`; DashScope: `Failed to download multimodal content` (agentscope-java "
-        "2700); Ollama: `invalid image input` (ollama 7247)",
+        "OpenAI; `You uploaded an unsupported image.`; DashScope: `Failed to download "
+        "multimodal content` (agentscope-java 2700); Ollama: `invalid image input` (ollama "
+        "7247)",
+        service="OpenAI",
+        words="The image data you provided does not represent a valid image. Please check your "
+        "input.",
+        rule="no pictures",
     ),
     Answer(
         r"provided image is not valid|unable to process input image|multimodal data is corrupted"
         r"|inline_data\.data.{0,80}(?:base64|invalid)|base64 decoding failed",
         "picture_refused",
-        "Gemini: `Provided image is not valid.` (gemini-cli 27244), `Unable to process input "
-        "image`; Xiaomi: `Multimodal data is corrupted or cannot be processed`",
+        "gemini-cli 27244; `Unable to process input image`; Xiaomi: `Multimodal data is "
+        "corrupted or cannot be processed`",
+        service="Gemini",
+        words="Provided image is not valid.",
+        rule="no pictures",
     ),
     Answer(
         r"data_?inspection_?failed|may contain inappropriate content|content_policy_violation"
         r"|content management policy|content exists risk|sensitive_words_detected"
         r"|不安全或敏感内容",
         "content_refused",
-        "DashScope: `data_inspection_failed` (owl 432), without end in openclaw 32622; Azure "
-        "OpenAI: `content management policy`; DeepSeek: `Content Exists Risk`; Zhipu: code 1301",
+        "DashScope (owl 432), without end in openclaw 32622; Azure OpenAI: `content "
+        "management policy`; DeepSeek: `Content Exists Risk`; Zhipu: code 1301",
+        service="Alibaba Cloud",
+        words="Input data may contain inappropriate content.",
+        rule="nothing that a filter knows",
     ),
 )
 """Refusals of the content of a message."""
@@ -325,45 +204,65 @@ _DEFINITIONS = (
     Answer(
         r"\btools\.(?P<index>\d+)\.(?:custom\.)?(?:input_schema|input_examples|description)\b",
         "tool_refused",
-        "Anthropic: `tools.12.custom.input_schema.properties: Property keys should match pattern`, "
-        "`tools.4.custom.input_schema: JSON schema is invalid.`; decocms/studio 6874, "
-        "claude-code 79418",
+        "decocms/studio 6874, claude-code 79418; `tools.4.custom.input_schema: JSON schema "
+        "is invalid.`",
+        service="Anthropic",
+        words="tools.{index}.custom.input_schema.properties: Property keys should match pattern "
+        "'^[a-zA-Z0-9_.-]{1,64}$'",
+        rule="no definition but plain ones",
     ),
     Answer(
         r"\btools\.(?P<index>\d+)\.(?:member\.)?toolspec\b",
         "tool_refused",
-        "Amazon Bedrock, Converse: `The value at toolConfig.tools.3.toolSpec.inputSchema.json.type "
-        "must be one of the following: object.`",
+        "Amazon Bedrock, Converse",
+        service="Amazon Bedrock",
+        words="The value at toolConfig.tools.{index}.toolSpec.inputSchema.json.type must be one of "
+        "the following: object.",
+        rule="no definition but plain ones",
     ),
     Answer(
         r"invalid schema for function '(?P<name>[^']+)'",
         "tool_refused",
-        "OpenAI and DeepSeek: `Invalid schema for function 'x': In context=('properties', "
-        "'paths'), array schema missing items.`; streamnative-mcp-server 26",
+        "OpenAI and DeepSeek; streamnative-mcp-server 26",
+        service="OpenAI",
+        words="Invalid schema for function '{name}': In context=('properties', 'paths'), array "
+        "schema missing items.",
+        rule="no definition but plain ones",
     ),
     Answer(
         r"invalid json schema for tool (?P<name>[^\s,:]+)",
         "tool_refused",
-        "Groq: `invalid JSON schema for tool x, tools[24].function.parameters: 'required' present "
-        "but 'properties' is missing`; strix 1088",
+        "strix 1088",
+        service="Groq",
+        words="invalid JSON schema for tool {name}, tools[24].function.parameters: 'required' "
+        "present but 'properties' is missing",
+        rule="no definition but plain ones",
     ),
     Answer(
         r"function ?declaration '(?P<name>[^']+)' in the request",
         "tool_refused",
-        "Google: `FunctionDeclaration 'x' in the request exceeds the maximum allowed nesting "
-        "depth.`; gitlab-mcp 223",
+        "gitlab-mcp 223",
+        service="Google",
+        words="FunctionDeclaration '{name}' in the request exceeds the maximum allowed nesting "
+        "depth.",
+        rule="no definition but plain ones",
     ),
     Answer(
         r"invalid tool schema: (?P<schema>\{.*)",
         "tool_refused",
-        "Mistral: `Invalid tool schema: {'type': 'object', ...} is not valid under any of the "
-        "given schemas`; pdf-reader-mcp 63",
+        "pdf-reader-mcp 63",
+        service="Mistral",
+        words="Invalid tool schema: {schema} is not valid under any of the given schemas",
+        rule="no definition but plain ones",
     ),
     Answer(
         r"not a valid moonshot flavored json schema\b.{0,40}<at path '(?P<path>[^']*)'",
         "tool_refused",
-        "Moonshot: `tools.function.parameters is not a valid moonshot flavored json schema, "
-        "details: <At path 'properties.source': type is not defined>`; pi 4138",
+        "pi 4138",
+        service="Moonshot",
+        words="tools.function.parameters is not a valid moonshot flavored json schema, details: "
+        "<At path '{path}': type is not defined>",
+        rule="no definition but plain ones",
     ),
 )
 """Refusals of one tool's definition, identified by its name, its place or its content."""
@@ -372,49 +271,72 @@ _FEATURES = (
     Answer(
         rf"defer_loading.{{0,80}}{_NOT_TAKEN}",
         "feature_unknown",
-        "Anthropic's validation and pydantic: `tools.3.custom.defer_loading: Extra inputs are not "
-        "permitted`; agentgateway 3240",
+        "Anthropic's validation and pydantic; agentgateway 3240",
+        service="Anthropic-compatible endpoints",
+        words="tools.3.custom.defer_loading: Extra inputs are not permitted",
+        rule="no tool search",
     ),
     Answer(
         rf"{_UNKNOWN}.{{0,60}}{_FIELD}",
         "feature_unknown",
-        "OpenAI: `Unknown parameter: 'tools[0].defer_loading'.`; serde: `unknown field "
-        "`defer_loading``; Google: `Unknown name \"defer_loading\" at 'tools[0]'`",
+        "OpenAI; serde: `unknown field `defer_loading``; Google: `Unknown name "
+        "\"defer_loading\" at 'tools[0]'`",
+        service="OpenAI-compatible endpoints",
+        words="Unknown parameter: 'tools[0].defer_loading'.",
+        rule="no tool search",
     ),
     Answer(
         rf"input tag '{_FEATURE}'",
         "feature_unknown",
-        "Anthropic: `Input tag 'tool_reference' found using 'type' does not match any of the "
-        "expected tags`, quoted in claude-code 28870",
+        "claude-code 28870",
+        service="Anthropic",
+        words="Input tag 'tool_reference' found using 'type' does not match any of the expected "
+        "tags",
+        rule="no tool search",
     ),
     Answer(
         rf"invalid value: '{_FEATURE}'",
         "feature_unknown",
-        "OpenAI Responses: `Invalid value: 'tool_search'. Supported values are: ...`",
+        "OpenAI Responses, quoted in users' threads",
+        service="OpenAI Responses",
+        words="Invalid value: 'tool_search'. Supported values are: ...",
+        rule="no tool search",
     ),
     Answer(
         r"tools\.tool_search requires at least one deferred"
         r"|deferred tools require tools\.tool_search",
         "feature_unknown",
         "OpenAI, Tool search; codegraff 746",
+        service="OpenAI Responses",
+        words="Deferred tools require tools.tool_search",
+        rule="no tool search",
     ),
     Answer(
         r"only .{0,12}\bfunction\b.{0,4} tools are supported",
         "feature_unknown",
         "Compatible Responses endpoints, as quoted in users' threads",
+        service="Responses-compatible endpoints",
+        words='Only `type:"function"` tools are supported on this endpoint',
+        rule="no tool search",
     ),
     Answer(
         r"duplicate namespace name",
         "feature_unknown",
-        "OpenAI Responses: `Duplicate namespace name 'crm' in input[27].tools[0].`",
+        "codex 44710, 44378, 44729",
+        service="OpenAI Responses",
+        words="Duplicate namespace name 'crm' in input[27].tools[0].",
+        rule="no tool search",
     ),
     Answer(
         r"(?:tool.?search|tool_reference|additional_tools|tool type 'namespace').{0,80}"
         r"(?:not (?:currently )?supported|not available|not enabled"
         r"|unknown|unrecognized|invalid type|not permitted)",
         "feature_unknown",
-        "Amazon Bedrock: `The tool-search-tool beta feature is not currently supported on the "
-        "Converse and ConverseStream APIs`; OpenAI: `Tool 'tool_search' is not supported with`",
+        "Amazon Bedrock; OpenAI: `Tool 'tool_search' is not supported with`",
+        service="Amazon Bedrock",
+        words="The tool-search-tool beta feature is not currently supported on the Converse and "
+        "ConverseStream APIs",
+        rule="no tool search",
     ),
 )
 """Refusals by endpoints that do not know tool search."""
@@ -424,12 +346,18 @@ _CACHE_MARKS = (
     Answer(
         rf"cache_control\b.{{0,80}}{_NOT_TAKEN}",
         "cache_marks_unknown",
-        "pydantic, Bedrock: `extraneous key [cache_control] is not permitted`",
+        "pydantic, Bedrock",
+        service="Amazon Bedrock",
+        words="extraneous key [cache_control] is not permitted",
+        rule="no cache marks",
     ),
     Answer(
         rf"{_UNKNOWN}.{{0,60}}cache_control",
         "cache_marks_unknown",
-        "OpenAI-like validators: `Unknown parameter: 'system[0].cache_control'.`",
+        "OpenAI-like validators",
+        service="Anthropic-compatible endpoints",
+        words="Unknown parameter: 'system[0].cache_control'.",
+        rule="no cache marks",
     ),
 )
 """Refusals by endpoints that do not know cache breakpoints."""
@@ -438,14 +366,20 @@ _PLACES = (
     Answer(
         r"\btools\[(?P<index>\d+)\]\.(?:function\.)?(?:parameters|description)\b",
         "tool_refused",
-        "OpenAI-like validators: `Invalid value at tools[3].function.parameters`, and the field "
-        "`param` of OpenAI's errors",
+        "OpenAI-like validators, and the field `param` of OpenAI's errors",
+        service="OpenAI-compatible endpoints",
+        words="Invalid value at tools[{index}].function.parameters",
+        rule="no definition but plain ones",
     ),
     Answer(
         r"(?:\btools\[(?P<index>\d+)\]\.)?function_declarations\[(?P<inner>\d+)\]",
         "tool_refused",
-        'Google: `Unknown name "const" at \'tools[0].function_declarations[5].parameters.'
-        "properties[8].value': Cannot find field.`; zed 44875",
+        "zed 44875",
+        service="Google",
+        words='Unknown name "const" at '
+        "'tools[0].function_declarations[{index}].parameters.properties[8].value': Cannot "
+        "find field.",
+        rule="no definition but plain ones",
     ),
 )
 """Refusals of a definition by its place alone; rows before these are more exact."""
@@ -455,18 +389,28 @@ _TOO_MANY_TOOLS = (
         r"available_tools_limit_exceeded",
         "too_many_tools",
         "Anthropic: `details.error_code`, types of the anthropic SDK",
+        service="Anthropic",
+        words='{"type": "error", "error": {"type": "invalid_request_error", "message": "…", '
+        '"details": {"error_code": "available_tools_limit_exceeded"}}}',
+        rule="few tools",
     ),
     Answer(
         rf"{_TOOLS}\W{{0,4}}(?:array too long|(?:list |array )?should have at most)",
         "too_many_tools",
-        "OpenAI: `Invalid 'tools': array too long. Expected an array with maximum length 128`; "
-        "pydantic: `tools: List should have at most 128 items`",
+        "OpenAI; pydantic: `tools: List should have at most 128 items`",
+        service="OpenAI",
+        words="Invalid 'tools': array too long. Expected an array with maximum length {most}, but "
+        "got an array with length {count} instead.",
+        rule="few tools",
     ),
     Answer(
         rf"too many {_TOOLS}|(?:maximum|at most|more than|limit)[^.]{{0,24}} {_TOOLS}"
         rf"|\b{_TOOLS}\b[^.]{{0,30}}(?:maximum|at most|limit(?:ed)?|exceeds?)\b[^.]{{0,40}}\d",
         "too_many_tools",
-        "Compatible endpoints and Google: `at most 512 function declarations are allowed`",
+        "Compatible endpoints and Google",
+        service="Google",
+        words="at most {most} function declarations are allowed",
+        rule="few tools",
     ),
 )
 """Refusals of a tool list that is too long."""
@@ -478,8 +422,11 @@ _NAMES = (
         r"(?:pattern|match|invalid|at most|too long|maximum length|must start)"
         r"|invalid (?:tool|function) name",
         "name_refused",
-        "OpenAI, Anthropic, Google and Moonshot, each quoted in users' threads "
-        "(claude-code 20830 among them)",
+        "OpenAI, Anthropic, Google and Moonshot, each quoted in users' threads (claude-code "
+        "20830 among them)",
+        service="Google",
+        words="Invalid function name. Must start with a letter or an underscore.",
+        rule="names begin with a letter",
     ),
 )
 """Refusals of a tool's name."""
@@ -550,7 +497,7 @@ _KEPT_NAMES = (
 """Refusals of a name that the service keeps for itself; they name fields that other rows know."""
 
 # Figures of tokens match the patterns of a number of tools too, so these come first.
-BY_CONTENT = (*_KEPT_NAMES, *_TOO_LONG, *CONTENTS, *_CONTENTS)
+BY_CONTENT = (*_KEPT_NAMES, *TOO_LONG, *CONTENTS, *_CONTENTS)
 """Refusals of names, and of the size or the content of a request."""
 
 BY_DEFINITION = (*_SCHEMA_LIMITS, *_DEFINITIONS, *_FEATURES, *_NO_TOOLS)

@@ -178,7 +178,7 @@ class Step:
 
 def _sent_name(wanted: str, body: JSON) -> str:
     """Return the name under which a request has a tool: another one where its own is kept."""
-    found = re.search(rf"\b{wanted}_[0-9a-f]{{8}}\b", json.dumps(body))
+    found = re.search(rf"\b(?:t_)?{wanted}_[0-9a-f]{{8}}\b", json.dumps(body))
     return found[0] if found else wanted
 
 

@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from tests.services.raw import JSON, RawService, Reasoning, vendor_error
+from tests.services.raw import JSON, RawService, Reasoning, Rule, vendor_error
 from tool_search import (
     ExecutableTool,
     ImagePart,
@@ -38,28 +46,61 @@ class ServiceRule:
     """One rule of a service, and the conversation in which a request would break it.
 
     Attributes:
-        is_broken: True if a request's body breaks the rule in a dialect.
+        is_broken: True, or what the words say of it in braces, if a request's body breaks the
+            rule in a dialect.
         dialects: The dialects in which the service may be asked.
         talk: What the person does; each turn must end with an answer.
         reasoning: What the model's replies carry besides text and calls.
-        refusals: The most refused requests of the whole conversation.
+        refusals: The most refused requests of the whole conversation; 0: no request of ours
+            breaks the rule.
         runs_tools: True if every tool that was asked for must have run, each once.
+        lost: The tools that need not run there.
+        once: True if the same messages are refused once only.
+        strategies: The strategies of the dialects; others have the generic one.
+        facts: Other facts of the service's profile.
         settings: Settings of the runner.
+        config: Settings of the search.
         tools: The names of the tools.
         says: The result of the first tool.
         extra: Tools that are declared beside them, and that nobody asks for.
+        properties: The properties of a tool besides `text`.
+        result: The rest of a tool's result.
     """
 
-    is_broken: Callable[[Dialect, JSON], bool]
+    is_broken: Callable[[Dialect, JSON], bool | Mapping[str, object]]
     dialects: tuple[Dialect, ...] = ("openai_chat",)
     talk: Callable[[Bot], Awaitable[None]]
     reasoning: Reasoning | None = None
     refusals: int = 1
     runs_tools: bool = True
+    lost: Collection[str] = ()
+    once: bool = False
+    strategies: Mapping[Dialect, str] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
     tools: Sequence[str] = TOOLS
     extra: Sequence[Tool] = ()
     says: str = "all is done"
+    properties: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    result: str = ""
+
+    def refusing(self, dialect: Dialect, words: str) -> Rule:
+        """Return the rule of a server that refuses in these words."""
+        seen: set[str] = set()
+
+        def refuse(body: JSON) -> str | None:
+            broken = self.is_broken(dialect, body)
+            sent = json.dumps(body.get("messages", body.get("input")))
+            if not broken or (self.once and sent in seen):
+                return None
+            seen.add(sent)
+            said = words
+            for name, value in broken.items() if isinstance(broken, Mapping) else ():
+                said = said.replace(f"{{{name}}}", str(value))
+            return said
+
+        return refuse
 
 
 @dataclass(kw_only=True)
@@ -95,7 +136,8 @@ class Bot:
             assert done.answer.strip()
         assert len(self.service.refused) <= rule.refusals, self.service.refused
         if rule.runs_tools:
-            assert self.ran == self.asked
+            expected = [tool for tool in self.asked if tool not in rule.lost]
+            assert [tool for tool in self.ran if tool not in rule.lost] == expected
 
 
 async def five_turns(bot: Bot) -> None:
@@ -131,12 +173,8 @@ async def bot_of(
         status: The status of a refusal.
         profile: What is known of the service; None: what the table says of a host on loopback.
     """
-    is_body = words[:1] in ("{", "[")
     service = RawService(
-        rule=lambda body: words if rule.is_broken(dialect, body) else None,
-        reasoning=rule.reasoning,
-        status=status,
-        wrap=json.loads if is_body else vendor_error,
+        rule=rule.refusing(dialect, words), reasoning=rule.reasoning, status=status, wrap=refusal
     )
     with service.running():
         config = ProviderConfig(
@@ -144,16 +182,17 @@ async def bot_of(
             base_url=service.url if dialect == "anthropic" else f"{service.url}/v1",
         )  # fmt: skip
         provider = build_provider(config, api_key="k" * 20, fallbacks=True)
-        if profile is not None:
-            provider.profile = profile
+        strategy = rule.strategies.get(dialect, provider.profile.strategy)
+        changed = replace(provider.profile, strategy=strategy, **rule.facts)
+        provider.profile = profile or changed
         ran: list[str] = []
         runner = ToolSearchRunner(
             providers={"p": provider},
             tools=[
-                *(_tool(name, ran, rule.says) for name in rule.tools),
+                *(_tool(name, ran, rule) for name in rule.tools),
                 *(ExecutableTool(tool=tool, function=_nothing) for tool in rule.extra),
             ],
-            config=ToolSearchConfig(tool_schema_mode="tool_search"),
+            config=ToolSearchConfig(tool_schema_mode="tool_search", **rule.config),
             **rule.settings,
         )
         try:
@@ -163,14 +202,25 @@ async def bot_of(
             await provider.aclose()
 
 
-def _tool(name: str, ran: list[str], says: str) -> Callable[..., object]:
-    def function(text: str) -> str:
-        ran.append(name)
-        return says if len(ran) == 1 else f"{name} is done"
+def refusal(words: str) -> object:
+    """Return the body of a refusal: words that are a body in JSON, or the vendors' around words."""
+    try:
+        return json.loads(words)
+    except ValueError:
+        return vendor_error(words)
 
-    function.__name__ = name
-    function.__doc__ = f"Can {name.replace('_', ' ')}."
-    return function
+
+def _tool(name: str, ran: list[str], rule: ServiceRule) -> ExecutableTool:
+    def function(text: str, **_: object) -> str:
+        ran.append(name)
+        said = rule.says if len(ran) == 1 else f"{name} is done by {text}"
+        return f"{said}. {rule.result}"
+
+    properties = {"text": {"type": "string"}, **rule.properties.get(name, {})}
+    schema = {"type": "object", "properties": properties, "required": ["text"]}
+    description = f"Can {name.replace('_', ' ')}."
+    tool = Tool(name=name, description=description, parameters=schema)
+    return ExecutableTool(tool=tool, function=function)
 
 
 def _nothing(**_: object) -> str:
@@ -217,7 +267,7 @@ def _keeps(name: str, tools: Sequence[str] = TOOLS) -> ServiceRule:
     return ServiceRule(
         is_broken=is_broken,
         dialects=("openai_chat", "anthropic", "openai_responses"),
-        talk=partial(_each_tool, tools),
+        talk=partial(each_tool, tools),
         tools=tools,
     )
 
@@ -320,7 +370,8 @@ def _beside(
     )
 
 
-async def _each_tool(tools: Sequence[str], bot: Bot) -> None:
+async def each_tool(tools: Sequence[str], bot: Bot) -> None:
+    """Ask for each tool, one a turn."""
     for tool in tools:
         await bot.ask(tool)
 

@@ -251,8 +251,11 @@ def _without_cache_marks(refusal: _Refusal) -> ErrorAction | None:
 
 
 def _without_replies(refusal: _Refusal) -> ErrorAction:
-    del refusal
-    return ErrorAction(remedy="repair", replies=True)
+    profile = refusal.profile
+    # A service that has forgotten one reply may keep none, as for customers who forbid keeping.
+    forgot = profile.keeps_replies and refusal.found[0].lower().startswith("previous")
+    kept = replace(profile, keeps_replies=False) if forgot else None
+    return ErrorAction(remedy="repair", replies=True, profile=kept)
 
 
 def _with_reasoning(refusal: _Refusal) -> ErrorAction | None:
