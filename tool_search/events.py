@@ -121,6 +121,7 @@ class ToolFinished(RunnerEvent):
         outcome: The end of the call.
         parts: The content with its pictures; empty if it is only text.
         steps: The steps of the call, in order.
+        repeated: True if it is the result of an earlier try of the turn: nothing was run.
     """
 
     call: ToolCall
@@ -131,6 +132,7 @@ class ToolFinished(RunnerEvent):
     outcome: Outcome = "finished"
     parts: Sequence[ContentPart] = ()
     steps: Sequence[CallStep] = ()
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +214,7 @@ class Done(RunnerEvent):
         steps: The number of requests that were answered.
         usage: The tokens of all of them.
         stop_reason: The end of the turn.
+        repeated: True if it is the end of an earlier try of the turn: nothing was asked.
     """
 
     answer: str
@@ -219,6 +222,7 @@ class Done(RunnerEvent):
     steps: int
     usage: Usage
     stop_reason: TurnEnd = "answer"
+    repeated: bool = False
 
 
 # The three below are for observers of turns: `run` does not yield them.

@@ -193,6 +193,12 @@ class ToolCall:
         """True if the arguments are a JSON object."""
         return self.parsed_arguments() is not None
 
+    def failed(self, content: str) -> Message:
+        """Return an error as the result of the call."""
+        return Message(
+            role="tool", content=content, tool_call_id=self.id, name=self.name, is_error=True
+        )
+
     def parsed_arguments(self) -> dict[str, Any] | None:
         """Return the arguments, or None if they are not a JSON object; empty text is `{}`."""
         return read_object(self.arguments)
@@ -230,6 +236,7 @@ class Message:
         name: The tool of a result, under the name by which it was called.
         is_error: True if a result reports a failure.
         native: The same message in the blocks of its provider, if they matter.
+        turn: The `KeyedTurn` that a user's message began; empty: its turn has no key.
     """
 
     role: Role
@@ -239,6 +246,7 @@ class Message:
     name: str | None = None
     is_error: bool = False
     native: NativeReply | None = None
+    turn: str = field(default="", compare=False)
 
     @property
     def text(self) -> str:

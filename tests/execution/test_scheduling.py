@@ -433,63 +433,33 @@ async def test_failure_ends_its_siblings_only_where_the_owner_says(
     assert ("given up because a call beside it failed" in done[0].content) is ends
 
 
-class Counting:
-    """A tool that counts how often it acted, and fails as often as it is told."""
+class Noting:
+    """A tool that notes the idempotency keys of its calls."""
 
-    def __init__(self, failures: int = 0) -> None:
-        self.acted = 0
-        self.failures = failures
+    def __init__(self) -> None:
         self.keys: list[str | None] = []
 
     async def pay(self, amount: int, context: ToolContext) -> str:
         """Pay."""
         self.keys.append(context.idempotency_key)
-        if self.failures:
-            self.failures -= 1
-            raise OSError("no line")
-        self.acted += 1
-        return f"paid {amount} ({self.acted})"
+        return f"paid {amount}"
 
 
-async def _turn(run: CallRunner, key: str | None, *wanted: Any, **more: Any) -> list[str]:
-    context = replace(CONTEXT, **more)
-    batch = run.batch(calls(*wanted), context, turn=TurnCalls(context.conversation, key))
-    return [e.result.content async for e in batch.events() if isinstance(e, FinishedCall)]
-
-
-async def test_retried_turn_does_not_act_twice() -> None:
-    """It is given what the first try came to; equal calls of one try are told apart."""
-    counting = Counting()
-    run = runner(counting.pay)
+async def test_each_call_of_a_keyed_turn_has_a_key_of_its_own() -> None:
+    """Equal calls are told apart; the same call of another try of the turn has the same key."""
+    noting = Noting()
+    run = runner(noting.pay)
     pay = ("pay", {"amount": 5})
-    first = await _turn(run, "m1", pay, pay)
-    assert first == ["paid 5 (1)", "paid 5 (2)"]
-    assert await _turn(run, "m1", pay, pay) == first
-    assert await _turn(run, "m1", pay, pay, pay) == [*first, "paid 5 (3)"]
-    assert len(set(counting.keys)) == 3
-
-
-async def test_only_the_same_call_of_the_same_turn_is_a_retry() -> None:
-    """Another key, conversation or argument acts, and so does a turn without a key."""
-    counting = Counting()
-    run = runner(counting.pay)
-    pay = ("pay", {"amount": 5})
-    for key, where, wanted in [
-        ("m1", "c", pay), ("m2", "c", pay), ("m1", "d", pay), ("m1", "c", ("pay", {"amount": 6})),
-        (None, "c", pay), (None, "c", pay),
+    for key, where, user in [
+        ("m1", "c", None), ("m1", "c", None), ("m2", "c", None), ("m1", "d", None),
+        ("m1", "c", "ann"), (None, "c", None),
     ]:  # fmt: skip
-        await _turn(run, key, wanted, conversation=where)
-    assert counting.acted == 6
-
-
-async def test_call_that_failed_is_tried_again_under_the_same_key() -> None:
-    counting = Counting(failures=1)
-    run = runner(counting.pay)
-    pay = ("pay", {"amount": 5})
-    assert "no line" in (await _turn(run, "m1", pay))[0]
-    assert await _turn(run, "m1", pay) == ["paid 5 (1)"]
-    assert counting.keys[0] is not None
-    assert len(set(counting.keys)) == 1
+        turn = TurnCalls(where, key, user=user)
+        batch = run.batch(calls(pay, pay), replace(CONTEXT, conversation=where), turn=turn)
+        assert len([e async for e in batch.events() if isinstance(e, FinishedCall)]) == 2
+    assert noting.keys[:2] == noting.keys[2:4]
+    assert len(set(noting.keys[2:10])) == 8
+    assert noting.keys[10:] == [None, None]
 
 
 async def test_foreign_loop_decides_its_calls_itself() -> None:

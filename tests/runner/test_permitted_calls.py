@@ -240,7 +240,7 @@ async def test_pieces_of_a_result_are_events_of_the_turn(bench: Bench) -> None:
 async def test_retried_turn_does_not_repeat_what_it_did(bench: Bench) -> None:
     """The provider fails after the call; the bot sends the message again under its key."""
     pay = calling(call("send_mail", {"to": "bo"}))
-    bench.server.reset(model=ScriptedModel([pay, pay, say("Sent.")]))
+    bench.server.reset(model=ScriptedModel([pay, say("Sent.")]))
     bench.server.faults.add(Fault(status=500, skip=1, times=1))
     runner = await bench.runner("gpt")
     with pytest.raises(AllProvidersFailedError):

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import StringConstraints
 
-from tests.execution.calling import CONTEXT, calls, result
+from tests.execution.calling import CONTEXT, result
 from tests.security import attempts_on_addresses, attempts_on_names, attempts_on_values
 from tests.security.attempts import SEND, Attempt, server_tool
 from tool_search import (
@@ -39,7 +39,6 @@ from tool_search.execution import (
     HookedCall,
     PermissionRequest,
     ToolHook,
-    TurnCalls,
 )
 from tool_search.stores import MemoryStore, SQLiteStore
 
@@ -361,42 +360,6 @@ async def test_alias_is_refused_like_the_name(name: str) -> None:
     done = await result(bot.runner, (name, {"to": "bo"}))
     assert (done.is_error, bot.ran) == (True, [])
     assert "steal" not in done.content
-
-
-# Results that an earlier try of a turn has left.
-
-
-async def _tried(bot: Bot, context: ToolContext) -> str:
-    batch = bot.runner.batch(
-        calls(("mail", {"to": "bo"})), context, turn=TurnCalls("c", "message 1")
-    )
-    outcomes = [event async for event in batch.events() if hasattr(event, "result")]
-    return str(outcomes[0].result.outcome)
-
-
-@pytest.mark.parametrize(
-    "later",
-    [
-        {"user": "eve"}, {"user": None}, {"roles": frozenset({"guest"})},
-    ],
-    ids=["another user", "nobody in particular", "another role"],
-)  # fmt: skip
-async def test_replayed_result_is_for_whom_it_was_made(later: dict[str, Any]) -> None:
-    settings = {"roles": {"guest": {"deny": ["mail(to=bo)"]}}, "policy": {"ask": ["x"]}}
-    bot = Bot(settings, MAIL)
-    assert [await _tried(bot, CONTEXT) for _ in range(2)] == ["finished"] * 2
-    assert bot.ran == ["mail"]
-    ended = await _tried(bot, replace(CONTEXT, **later))
-    # Another user's call is made anew; one that is denied now has no result at all.
-    expected = ("denied", ["mail"]) if "roles" in later else ("finished", ["mail", "mail"])
-    assert (ended, bot.ran) == expected
-
-
-async def test_replayed_result_passes_permission_first() -> None:
-    bot = Bot({}, MAIL)
-    await _tried(bot, CONTEXT)
-    bot.permissions.use_mode("plan", conversation="c")
-    assert (await _tried(bot, CONTEXT), bot.ran) == ("denied", ["mail"])
 
 
 # Modes that outlive the process.

@@ -32,7 +32,9 @@ from tool_search.providers.omissions import Omission
 from tool_search.values.json import compact_json
 
 __all__ = [
+    "BegunCall",
     "ConversationRecord",
+    "KeyedTurn",
     "ShadowTurn",
     "exported_history",
     "message_digest",
@@ -51,6 +53,39 @@ class ShadowTurn(NamedTuple):
 
     message: str
     offered: tuple[str, ...]
+
+
+class BegunCall(NamedTuple):
+    """A call of a keyed turn whose tool was started, or was about to be.
+
+    Attributes:
+        tool: The canonical name of the tool.
+        key: The idempotency key that the tool was given.
+        has_ended: True if its result is known; False: it may have run.
+    """
+
+    tool: str
+    key: str
+    has_ended: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyedTurn:
+    """A turn that has an idempotency key; its messages are in the history.
+
+    Attributes:
+        key: The digest of the user and the key.
+        message: The digest of the user's message.
+        at: The time at which it began, in seconds since 1970.
+        calls: The calls that have begun, by id.
+        done: The values of its `Done`; None: it has no answer yet.
+    """
+
+    key: str
+    message: str
+    at: float
+    calls: Mapping[str, BegunCall] = field(default_factory=dict)
+    done: Mapping[str, Any] | None = None
 
 
 def message_digest(text: str) -> str:
@@ -78,6 +113,7 @@ class ConversationRecord:
         former_search_names: Earlier names of the search tool, oldest first.
         omissions: The parts of the history that requests leave out.
         shadow: What searches would have offered, in the mode `shadow`, oldest first.
+        turns: The latest turns that have an idempotency key, oldest first.
     """
 
     language: Language
@@ -94,6 +130,7 @@ class ConversationRecord:
     former_search_names: tuple[str, ...] = ()
     omissions: tuple[Omission, ...] = ()
     shadow: tuple[ShadowTurn, ...] = ()
+    turns: tuple[KeyedTurn, ...] = ()
 
     @property
     def names(self) -> dict[Source, str]:
@@ -138,6 +175,7 @@ class ConversationRecord:
             "former_search_names": list(self.former_search_names),
             "omissions": list(map(_omission_to_dict, self.omissions)),
             **({"shadow": [_shadow_to_dict(turn) for turn in self.shadow]} if self.shadow else {}),
+            **({"turns": list(map(_turn_to_dict, self.turns))} if self.turns else {}),
         }
 
     @classmethod
@@ -197,6 +235,7 @@ class ConversationRecord:
                 ShadowTurn(turn["message"], tuple(turn["offered"]))
                 for turn in content.get("shadow", ())
             ),
+            turns=tuple(map(_turn_from_dict, content.get("turns", ()))),
         )
 
 
@@ -220,6 +259,27 @@ def exported_history(conversation: Mapping[str, Any]) -> tuple[Message, ...]:
 
 def _shadow_to_dict(turn: ShadowTurn) -> dict[str, Any]:
     return {"message": turn.message, "offered": list(turn.offered)}
+
+
+def _turn_to_dict(turn: KeyedTurn) -> dict[str, Any]:
+    calls = {call_id: call._asdict() for call_id, call in turn.calls.items()}
+    done = None if turn.done is None else dict(turn.done)
+    return {
+        "key": turn.key, "message": turn.message, "at": turn.at, "calls": calls, "done": done,
+    }  # fmt: skip
+
+
+def _turn_from_dict(content: Mapping[str, Any]) -> KeyedTurn:
+    return KeyedTurn(
+        key=content["key"],
+        message=content["message"],
+        at=content["at"],
+        calls={
+            call_id: BegunCall(call["tool"], call["key"], call["has_ended"])
+            for call_id, call in content["calls"].items()
+        },
+        done=content["done"],
+    )
 
 
 def _configured(content: Mapping[str, Any]) -> SchemaMode | None:
@@ -311,6 +371,8 @@ def message_to_dict(message: Message) -> dict[str, Any]:
             "blocks": [dict(block) for block in message.native.blocks],
             **({"told": message.native.told} if message.native.told else {}),
         }
+    if message.turn:
+        content["turn"] = message.turn
     return content
 
 
@@ -333,6 +395,7 @@ def message_from_dict(content: Mapping[str, Any]) -> Message:
         name=content.get("name"),
         is_error=bool(content.get("is_error")),
         native=_native_from_dict(native) if native else None,
+        turn=content.get("turn", ""),
     )
 
 

@@ -87,6 +87,7 @@ class _Message(_Shape):
     name: str | None = None
     is_error: bool = False
     native: _Native | None = None
+    turn: str = ""
 
 
 class _Discovery(_Shape):
@@ -148,6 +149,28 @@ class _ShadowTurn(_Shape):
     offered: list[str]
 
 
+class _Answer(_Shape):
+    answer: str
+    provider: str
+    steps: _Count
+    usage: dict[str, _Count]
+    stop_reason: str
+
+
+class _BegunCall(_Shape):
+    tool: str
+    key: str
+    has_ended: bool
+
+
+class _KeyedTurn(_Shape):
+    key: str
+    message: str
+    at: float
+    calls: dict[str, _BegunCall]
+    done: _Answer | None
+
+
 class _Record(_Shape):
     language: Language
     mode: Mode
@@ -164,6 +187,7 @@ class _Record(_Shape):
     former_search_names: list[str] = []
     omissions: list[_Omission] = []
     shadow: list[_ShadowTurn] = []
+    turns: list[_KeyedTurn] = []
 
 
 _RECORD = TypeAdapter(_Record)

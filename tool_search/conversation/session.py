@@ -22,7 +22,6 @@ from tool_search.config.history import HistorySettings
 from tool_search.config.permissions import HiddenTools
 from tool_search.conversation.base import ToolConversation
 from tool_search.conversation.calls import (
-    AnsweredCall,
     CallDecision,
     CallResult,
     RunCall,
@@ -223,6 +222,7 @@ class ToolSearchSession(ToolConversation):
         denial_reason: Callable[[Tool], str | None] = allowed_to_all,
         hidden: HiddenTools = "keep",
         may_ask: Callable[[Tool], bool] | None = None,
+        messages: Sequence[Message] = (),
     ) -> tuple[Discovery, ...]:
         """Begin a turn with the user's message and, if given, a new catalog.
 
@@ -237,6 +237,7 @@ class ToolSearchSession(ToolConversation):
                 conversation refers to: as `permissions.hidden`.
             may_ask: Returns True for a tool some call of which asks the user for permission;
                 such a tool is not loaded without a search. None: as the session's own `tools` say.
+            messages: The user's message, and those of an earlier try; instead of `content`.
 
         Returns:
             The tools that were loaded for the message, as `preload` allows.
@@ -244,17 +245,18 @@ class ToolSearchSession(ToolConversation):
         Raises:
             SessionError: A tool has the search tool's name; nothing has changed.
         """
-        message = user_message(content)
-        first = next((said.text for said in self.history if said.role == "user"), message.text)
+        messages = messages or (user_message(content),)
+        users = (said.text for said in (*self.history, *messages) if said.role == "user")
         name = self._tools.search_tool_name
-        self._tools.begin(catalog, profile, first)
+        self._tools.begin(catalog, profile, next(users))
         if self._tools.search_tool_name != name:
             self._rename_searches()
         turn = self._turn = _UserTurn(frozenset(roles), denial_reason)
         self._tools.freeze_listing(self.permits)
         self._left_out.begin_turn(hidden)
         self.close_open_calls()
-        self._log.append(message)
+        for message in messages:
+            self._log.append(message)
         self._introduce()
         turn.may_ask = may_ask or may_ask_of(self._runner, self.language, turn.roles)
         preloaded = self._preloading.run(permits=self.permits, may_ask=turn.may_ask)
@@ -415,9 +417,7 @@ class ToolSearchSession(ToolConversation):
         """Answer calls that were cancelled, so that the history stays valid."""
         for call in self._log.unanswered_calls:
             cancelled = text("call.cancelled", self.language, name=call.name)
-            decision = AnsweredCall(call=call, content=cancelled, is_error=True)
-            result = CallResult(decision=decision, content=cancelled, is_error=True)
-            self._log.append(result_message(result, self.language))
+            self._log.append(call.failed(cancelled))
 
     def adopt_history(self, history: Iterable[Message]) -> None:
         """Go on with a history of the bot's own: compacted, imported or re-read.

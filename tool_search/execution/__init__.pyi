@@ -22,8 +22,6 @@ from tool_search.execution.permissions.grants import Grant as Grant
 from tool_search.execution.permissions.grants import GrantBook as GrantBook
 from tool_search.execution.permissions.grants import GrantFile as GrantFile
 from tool_search.execution.permissions.grants import GrantStore as GrantStore
-from tool_search.execution.replay import RememberedResults as RememberedResults
-from tool_search.execution.replay import ResultMemory as ResultMemory
 from tool_search.execution.replay import TurnCalls as TurnCalls
 from tool_search.execution.results import CallOutputDelta as CallOutputDelta
 from tool_search.execution.results import CallProgress as CallProgress

@@ -80,7 +80,7 @@ class CallBatch:
         decide: Decides a call when its turn comes. If an earlier call discovered tools, its
             result has been yielded before.
         services: Everything that calls of a bot share.
-        turn: Gives calls their idempotency keys.
+        turn: The turn, if it has an idempotency key.
         wants_events: False if `events` yields only finished calls.
     """
 

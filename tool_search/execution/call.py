@@ -21,7 +21,7 @@ from tool_search.execution.hooks import HookedCall, Hooks
 from tool_search.execution.limits import CallLimits, ConcurrencyLimiter
 from tool_search.execution.observers import CallObserver
 from tool_search.execution.permissions.check import Permissions
-from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
+from tool_search.execution.replay import TurnCalls
 from tool_search.execution.results import (
     CallOutputDelta,
     CallProgress,
@@ -77,7 +77,6 @@ class CallServices:
         permissions: The rules, grants and questions that calls pass.
         hooks: The owner's hooks around calls.
         limits: Limits of concurrency, time and result size.
-        memory: Results that a retried turn gets again.
         observers: Called with the records of each call.
         telemetry: Traces each call; None: no traces.
     """
@@ -87,7 +86,6 @@ class CallServices:
     permissions: Permissions = field(default_factory=Permissions)
     hooks: Hooks = field(default_factory=Hooks)
     limits: CallLimits = field(default_factory=CallLimits)
-    memory: ResultMemory = field(default_factory=RememberedResults)
     observers: Sequence[CallObserver] = ()
     telemetry: CallTelemetry | None = None
     limiter: ConcurrencyLimiter = field(init=False)
@@ -121,7 +119,7 @@ class CallRun:
         context: The context of the batch.
         services: Everything that calls of a bot share.
         decide: Decides calls that the tool makes itself.
-        turn: Gives the call its idempotency key.
+        turn: The turn; if it has a key, the call has one, and is noted before it begins.
         emit: Receives progress and pieces of output.
         overdue: Called with the seconds if the tool ignores that its time is over.
         outer: The clock of the call whose tool makes this call.
@@ -156,6 +154,7 @@ class CallRun:
         own_check = item is not None and item.validate_input is not None
         self._is_checked = own_check or bool(services.hooks)
         self._nested = 0
+        self._may_have_run = False
         self._hook_permission: Literal["allow", "ask"] | None = None
         self._overdue = overdue
         self._context = context
@@ -192,6 +191,9 @@ class CallRun:
     def render(self, result: ExecutionResult) -> ExecutionResult:
         """Return a result with earlier output of a failed call, cut to the limits."""
         language, limits = self._context.language, self._services.limits
+        if self._may_have_run and result.failure in ("cancelled", "timed_out"):
+            noted = text("call.may_have_run", language, name=self.tool.name)
+            result = replace(result, content=f"{result.content}\n{noted}")
         if self.partials:
             result = with_partials(result, self.partials, language=language)
         # The result of a nested call is data for a tool: JSON cut in half is useless there.
@@ -290,9 +292,7 @@ class CallRun:
         return None
 
     async def _call_if_permitted(self) -> ExecutionResult:
-        """Check the permission, then call the tool; a remembered result needs it too."""
-        # Counted before the answer, so that a retried turn counts the same calls.
-        key = self._turn.key(self.tool.name, self.arguments, user=self._context.user)
+        """Check the permission, then call the tool."""
         began = perf_counter()
         permissions, denial = self._services.permissions, None
         if self._hook_permission == "ask" or not permissions.allows_everything(self._item):
@@ -308,19 +308,14 @@ class CallRun:
         self._record_step("permission", began)
         if denial is not None:
             return ExecutionResult(content=denial, is_error=True, failure="denied")
-        return await self._call_with_hooks() if key is None else await self._call_once(key)
-
-    async def _call_once(self, key: str) -> ExecutionResult:
-        """Return the result of an earlier try of the turn, or call the tool."""
-        known = await self._services.memory.get(key)
-        if known is not None:
-            self.steps.append(CallStep("remembered", 0.0))
-            return known
-        self._context = replace(self._context, idempotency_key=key)
-        result = await self._call_with_hooks()
-        if not result.is_error:
-            await self._services.memory.put(key, result)
-        return result
+        if self._turn.turn:
+            is_nested = self._context.depth > 0
+            key = await self._turn.begin(
+                self._id, self.tool.name, self.arguments, is_nested=is_nested
+            )
+            self._context = replace(self._context, idempotency_key=key)
+            self._may_have_run = True
+        return await self._call_with_hooks()
 
     async def _call_with_hooks(self) -> ExecutionResult:
         began = perf_counter()

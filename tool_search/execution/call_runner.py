@@ -40,7 +40,7 @@ from tool_search.execution.hooks import Hooks, ToolHook
 from tool_search.execution.limits import CallLimits
 from tool_search.execution.observers import CallObserver
 from tool_search.execution.permissions.check import Permissions
-from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
+from tool_search.execution.replay import TurnCalls
 from tool_search.execution.results import FinishedCall
 from tool_search.execution.telemetry import CallTelemetry
 from tool_search.i18n import Language
@@ -62,7 +62,6 @@ class CallOptions:
             `async`. One that fails is logged, and gets the next event.
         telemetry: Traces calls, or turns with all that they do, such as
             `tool_search.adapters.opentelemetry.OpenTelemetry()`.
-        memory: Results of turns that have an idempotency key; default: this process's memory.
         folder: The folder in which tools may use files.
         settings: Settings for tools, passed in their context.
         profile: `kode` for the conventions of Kode: an error ends the other calls of its
@@ -76,7 +75,6 @@ class CallOptions:
     observers: Sequence[CallObserver] = ()
     turn_observers: Sequence[TurnObserver] = ()
     telemetry: CallTelemetry | None = None
-    memory: ResultMemory | None = None
     folder: Path | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     profile: CallProfile = "default"
@@ -130,13 +128,12 @@ class CallRunner:
             permissions=self.permissions,
             hooks=Hooks(self.options.hooks),
             limits=self.options.limits,
-            memory=self.options.memory or RememberedResults(),
             observers=self.options.observers,
             telemetry=self.options.telemetry,
         )
 
     def replace(self, catalog: ToolCatalog, executor: ToolExecutor) -> None:
-        """Replace the tools from the next batch on; keep limits, grants and memory."""
+        """Replace the tools from the next batch on; keep limits and grants."""
         self._offer(catalog)
         self._services.use(executor)
 
@@ -169,7 +166,8 @@ class CallRunner:
             context: The context of all calls.
             decide: Decides each call, such as `ToolSearchSession.decide`; default: every tool
                 of the catalog may be called by users who have one of its roles.
-            turn: Gives calls their idempotency keys if the turn may be retried.
+            turn: The turn, if it has an idempotency key: tools get a key for each call, and
+                its keeper saves before one begins.
             wants_events: False if only the results matter.
         """
         return CallBatch(

@@ -146,8 +146,8 @@ class ToolContext:
         settings: Settings that the bot's owner gives to tools.
         tool: The canonical name of the called tool.
         call_id: The id of the call.
-        idempotency_key: The same key for the same call of a retried turn; None: the turn
-            has no key.
+        idempotency_key: A key of the call, for services that take one: a call that may have
+            run, and that the model makes again, has the same key; None: the turn has none.
         cancellation: The request to stop; a tool in a thread has to check it.
         depth: The number of tool calls around this one.
         channel: The target of the methods below.

@@ -1,54 +1,105 @@
-"""Results of earlier tries of a turn, so that a retried turn repeats no call."""
+"""The calls of a turn that has an idempotency key: the key of each, and which have begun."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from tool_search.execution.results import ExecutionResult
+from tool_search.conversation.record import BegunCall, KeyedTurn
 from tool_search.values.json import compact_json
 
-__all__ = ["NO_TURN", "RememberedResults", "ResultMemory", "TurnCalls"]
+__all__ = ["NO_TURN", "TurnCalls", "TurnKeeper"]
+
+
+class TurnKeeper(Protocol):
+    """A keeper of a turn that goes on."""
+
+    async def refresh(self) -> None:
+        """Take the state of the turn, while no call changes it."""
+        ...
+
+    async def save(self) -> None:
+        """Write that state, with the calls that have begun."""
+        ...
 
 
 class TurnCalls:
-    """Keys for the calls of one turn; a retry of the turn has the same keys.
+    """The calls of one turn, each with a key of its own if the turn has one.
 
     Args:
         conversation: The conversation's key.
-        key: The turn's idempotency key; None: results are not remembered.
+        key: The turn's idempotency key; None: its calls have none.
+        user: The user, to whom the key belongs.
+
+    Attributes:
+        turn: The digest of user and key; empty without a key.
+        begun: The calls that have begun, by id.
+        keeper: Keeps them, before a tool is started; None: nothing does.
     """
 
-    def __init__(self, conversation: str = "", key: str | None = None) -> None:
-        self._turn = None if key is None else [conversation, key]
-        self._counts: dict[str, int] = {}
+    def __init__(
+        self, conversation: str = "", key: str | None = None, *, user: str | None = None
+    ) -> None:
+        self.turn = "" if key is None else _digest([user, key])
+        self.begun: dict[str, BegunCall] = {}
+        self.keeper: TurnKeeper | None = None
+        self._conversation = conversation
+        self._used: set[str] = set()
 
-    @property
-    def has_key(self) -> bool:
-        """True if the calls of the turn have keys."""
-        return self._turn is not None
+    def resume(self, turn: KeyedTurn) -> None:
+        """Go on with the calls of an earlier try.
 
-    def key(
-        self, tool: str, arguments: Mapping[str, Any], *, user: str | None = None
-    ) -> str | None:
-        """Return 32 hexadecimal digits for the turn's next call with these arguments.
+        A call that may have run, and is made again, has its key again: its service can tell.
+        """
+        self.begun = dict(turn.calls)
+        self._used = {call.key for call in turn.calls.values() if call.has_ended}
+
+    async def begin(
+        self, call_id: str, tool: str, arguments: Mapping[str, Any], *, is_nested: bool = False
+    ) -> str:
+        """Note that a tool is about to be started; return the call's key.
 
         The order of arguments does not matter. Equal calls get different keys: a model may
         want to roll the dice twice.
 
         Args:
+            call_id: The id of the call.
             tool: The canonical name.
             arguments: The call's arguments.
-            user: The user, so that no user gets a result of another.
+            is_nested: True for a call inside another one, whose intent was saved.
         """
-        if self._turn is None:
-            return None
-        written = compact_json([*self._turn, user, tool, _sort_keys(arguments)])
-        self._counts[written] = self._counts.get(written, 0) + 1
-        numbered = f"{self._counts[written]}:{written}"
-        return hashlib.sha256(numbered.encode("utf-8", "replace")).hexdigest()[:32]
+        call = [self._conversation, self.turn, tool, _sort_keys(arguments)]
+        number, key = 1, _digest([1, *call])
+        while key in self._used:
+            number += 1
+            key = _digest([number, *call])
+        self._used.add(key)
+        self.begun[call_id] = BegunCall(tool, key)
+        if self.keeper is not None and not is_nested:
+            await self.keeper.save()
+        return key
+
+    async def refresh(self) -> None:
+        """Take the state of a turn that has a key, before its calls begin."""
+        if self.turn and self.keeper is not None:
+            await self.keeper.refresh()
+
+    async def end(self, call_id: str, *, is_error: bool) -> None:
+        """Save the result of a call, before anybody sees it; after an error it may have run."""
+        if not self.turn:
+            return
+        for each, call in () if is_error else self.begun.items():
+            if each == call_id or each.startswith(f"{call_id}."):
+                self.begun[each] = call._replace(has_ended=True)
+        if self.keeper is not None:
+            await self.keeper.refresh()
+            await self.keeper.save()
+
+
+def _digest(value: list[Any]) -> str:
+    written = compact_json(value).encode("utf-8", "replace")
+    return hashlib.sha256(written).hexdigest()[:32]
 
 
 def _sort_keys(value: Any) -> Any:
@@ -59,37 +110,3 @@ def _sort_keys(value: Any) -> Any:
 
 NO_TURN = TurnCalls()
 """A turn whose calls have no keys."""
-
-
-class ResultMemory(Protocol):
-    """A memory of results by key."""
-
-    async def get(self, key: str) -> ExecutionResult | None:
-        """Return the result of an earlier call, or None."""
-        ...
-
-    async def put(self, key: str, result: ExecutionResult) -> None:
-        """Remember a result."""
-        ...
-
-
-class RememberedResults:
-    """The latest results, in this process's memory.
-
-    Args:
-        most: The number of results to keep; the oldest are dropped first.
-    """
-
-    def __init__(self, *, most: int = 10_000) -> None:
-        self._most = most
-        self._results: OrderedDict[str, ExecutionResult] = OrderedDict()
-
-    async def get(self, key: str) -> ExecutionResult | None:
-        """Return the result of an earlier call, or None."""
-        return self._results.get(key)
-
-    async def put(self, key: str, result: ExecutionResult) -> None:
-        """Remember a result."""
-        self._results[key] = result
-        if len(self._results) > self._most:
-            self._results.popitem(last=False)

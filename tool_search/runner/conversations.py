@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 
+from tool_search.conversation.record import KeyedTurn
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.turn_watch import TurnWatch
@@ -37,6 +38,7 @@ class OpenConversation:
         users: The number of turns that go on or wait.
         watch: The watch of the turn that goes on.
         is_forgotten: True once the conversation is erased.
+        turns: The latest turns that have an idempotency key, oldest first.
     """
 
     key: ConversationKey
@@ -48,6 +50,15 @@ class OpenConversation:
     users: int = 0
     watch: TurnWatch | None = None
     is_forgotten: bool = False
+    turns: tuple[KeyedTurn, ...] = ()
+
+    def keyed_turn(self, key: str) -> KeyedTurn | None:
+        """Return the turn that has a key, or None."""
+        return next((turn for turn in self.turns if turn.key == key), None)
+
+    def note(self, turn: KeyedTurn) -> None:
+        """Keep a turn as the newest, in place of an earlier state of it."""
+        self.turns = (*(each for each in self.turns if each.key != turn.key), turn)
 
     async def wait_for_turn(self) -> bool:
         """Wait until no turn goes on; return False if its consumer takes no events."""

@@ -15,6 +15,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AsyncExitStack, aclosing, nullcontext, suppress
+from dataclasses import replace
 from functools import cache, partial
 
 from tool_search.catalog.catalog import CorePolicy, ToolCatalog
@@ -25,11 +26,7 @@ from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.state import Discovery
-from tool_search.errors import (
-    ConfigurationError,
-    SessionError,
-    ToolSearchError,
-)
+from tool_search.errors import ConfigurationError, SessionError, ToolSearchError
 from tool_search.events import Done, ProviderSwitched, RunnerEvent, RunnerWarning
 from tool_search.execution import (
     CallOptions,
@@ -56,7 +53,7 @@ from tool_search.runner.conversations import OpenConversation, OpenConversations
 from tool_search.runner.learning import Learning
 from tool_search.runner.observed_turn import TurnObservation
 from tool_search.runner.providers import COOLDOWN_S, Providers, name_providers
-from tool_search.runner.question import Question
+from tool_search.runner.question import OpenTurn, Question
 from tool_search.runner.turn import Turn
 from tool_search.runner.turn_lock import turn_locked
 from tool_search.runner.turn_watch import TurnWatch
@@ -341,17 +338,17 @@ class ToolSearchRunner:
             user: The user's id, for tools, permissions and learning: without it, all users
                 are one to what searches learn.
             roles: The user's roles; a tool with `roles` needs one of them.
-            idempotency_key: The id of the message, for example. A retry with the same key
-                does not repeat calls that succeeded.
+            idempotency_key: The id of the message, for example. A retry with the same key,
+                user and message goes on where the first try ended, on any worker; after its
+                end, only its `ToolFinished` and `Done` come again, as `repeated`.
 
         Raises:
-            AllProvidersFailedError: No provider answered. The message is kept, and the
-                conversation can go on.
-            SessionError: The conversation was forgotten while no event was taken, or another
-                worker has taken it over.
+            AllProvidersFailedError: No provider answered; the conversation can go on.
+            SessionError: The conversation was forgotten while no event was taken, another
+                worker has taken it over, or the key was given to another message.
         """
         watch = TurnWatch(self._turn_timeout_s)
-        keys = TurnCalls(conversation, idempotency_key)
+        keys = TurnCalls(conversation, idempotency_key, user=user)
         observed = self._observation.turn(conversation, user_message(message))
         question = Question(message, conversation, user, roles, keys, watch, observed)
         return observed.follow(self._turn_in_time(question))
@@ -409,15 +406,18 @@ class ToolSearchRunner:
         for warning in self._more_warnings():
             yield warning
         provider = self._first(known.key)
-        if known.last not in (None, provider):
-            yield self._switched(known, provider)
-        session, kept, notice = await self._opened(known)
+        session, kept, notice = await self._opened(known, keyed=bool(question.keys.turn))
         if notice is not None:
             yield _warning(notice)
-        if self._compact is not None and session.has_begun and session.sent.has_outgrown:
-            _, notice = await compacted(session, self._compact)
-            if notice is not None:
-                yield _warning(notice)
+        for finished in question.begin(known, session):
+            yield finished
+        if done := question.answer(known):
+            yield done
+            return
+        if known.last not in (None, provider):
+            yield self._switched(known, provider)
+        for warning in await self._compacted(session):
+            yield warning
         profile = self._pool.profile(provider)
         await self.permissions.read(known.key)
         await self.prepare()
@@ -430,6 +430,7 @@ class ToolSearchRunner:
         if refusal is not None:
             yield refusal
         known.session = session
+        question.keys.keeper = OpenTurn(question, known, kept, self._keeper.save, self._background)
         turn = question.turn = Turn(
             session=session,
             pool=self._pool,
@@ -448,42 +449,55 @@ class ToolSearchRunner:
             preloaded=preloaded,
             second_chance=self._config.second_chance,
         )
-        async with aclosing(self._kept_turn(known, kept, turn)) as events:
+        async with aclosing(self._kept_turn(known, kept, turn, question)) as events:
             async for event in events:
                 yield event
 
+    async def _compacted(self, session: ToolSearchSession) -> list[RunnerWarning]:
+        """Let the bot compact a history that has outgrown its limits."""
+        if self._compact is None or not (session.has_begun and session.sent.has_outgrown):
+            return []
+        return [_warning(n) for n in (await compacted(session, self._compact))[1:] if n]
+
     async def _kept_turn(
-        self, known: OpenConversation, kept: KeptConversation, turn: Turn
+        self, known: OpenConversation, kept: KeptConversation, turn: Turn, question: Question
     ) -> AsyncGenerator[RunnerEvent, None]:
         """Yield a turn's events; keep the conversation before `Done`."""
         is_kept = False
+        keep = partial(self._keep, known, kept, question)
         try:
             async with aclosing(turn.run()) as events:
                 async for event in events:
                     if isinstance(event, Done):
                         is_kept = True
-                        for warning in await self._keep(known, kept, turn):
+                        for warning in await keep(turn, event):
                             yield warning
                     yield event
         except ToolSearchError:
             if not is_kept:
                 is_kept = True
-                for warning in await self._keep(known, kept, turn):
+                for warning in await keep(turn):
                     yield warning
             raise
         finally:
             if not is_kept:
-                await self._keep(known, kept, turn)
+                await keep(turn)
 
     async def _keep(
-        self, known: OpenConversation, kept: KeptConversation, turn: Turn
+        self,
+        known: OpenConversation,
+        kept: KeptConversation,
+        question: Question,
+        turn: Turn,
+        done: Done | None = None,
     ) -> list[RunnerWarning]:
         """Keep the state after a turn; return a warning for each failure."""
         session = turn.session
         known.last = turn.provider
         session.close_open_calls()
+        question.note(known, done)
         record = await self._background.run(session.record, heavy=turn.is_heavy)
-        notice = await self._keeper.save(kept, record)
+        notice = await self._keeper.save(kept, replace(record, turns=known.turns))
         notices = [notice] if notice is not None else []
         if self._learning is not None and not kept.is_forgotten:
             await self._learning.learn(
@@ -511,6 +525,7 @@ class ToolSearchRunner:
         begin = partial(
             ToolSearchSession.begin_turn,
             content=question.message,
+            messages=question.messages,
             profile=profile,
             roles=question.roles,
             denial_reason=refusal,
@@ -542,26 +557,30 @@ class ToolSearchRunner:
         return self._chosen.get(key) or self._chosen.get(None)
 
     async def _opened(
-        self, known: OpenConversation
+        self, known: OpenConversation, *, keyed: bool
     ) -> tuple[ToolSearchSession, KeptConversation, Notice | None]:
         """Return the session of a conversation, and a notice if its store fails."""
         if known.session is not None and known.kept is not None:
-            if await self._keeper.is_current(known.kept):
+            if await self._keeper.is_current(known.kept, known.turns if keyed else None):
                 return known.session, known.kept, None
             # The store has another state of it: what was sent before is not a prefix any more.
             known.session, known.prefixes = None, PrefixMonitor()
         opened = await self._keeper.open(known.key)
         known.kept = opened.kept
+        known.turns = opened.record.turns if opened.record else ()
         made = partial(self._new_session, self._calls.catalog, opened.record)
         session = await self._background.run(made, heavy=self._is_large or self._embeds)
         return session, opened.kept, opened.notice
 
     def _new_session(
-        self, catalog: ToolCatalog, record: ConversationRecord | None = None
+        self,
+        catalog: ToolCatalog,
+        record: ConversationRecord | None = None,
+        config: ToolSearchConfig | None = None,
     ) -> ToolSearchSession:
         return ToolSearchSession(
             catalog,
-            config=self._config,
+            config=config or self._config,
             system_prompt=self._system_prompt,
             max_tools=self._pool.most_tools,
             assembler=self._assembler,
@@ -572,15 +591,8 @@ class ToolSearchRunner:
 
     def _without_search(self) -> ToolSearchSession:
         """Return a conversation that declares every tool: its catalog cannot be searched."""
-        return ToolSearchSession(
-            self._calls.catalog,
-            config=self._config.model_copy(update={"tool_schema_mode": "full"}),
-            system_prompt=self._system_prompt,
-            max_tools=self._pool.most_tools,
-            assembler=self._assembler,
-            history=self._history,
-            strategies=self._strategies,
-        )
+        config = self._config.model_copy(update={"tool_schema_mode": "full"})
+        return self._new_session(self._calls.catalog, config=config)
 
 
 def _warning(given: Notice) -> RunnerWarning:

@@ -70,7 +70,7 @@ class Turn:
         provider: The `id` of the provider that is asked.
         calls: The runner of calls.
         context: The context of tools.
-        keys: The keys of the calls of a turn that may be retried.
+        keys: The calls of a turn that may be retried.
         keep: Keeps discoveries; returns all of the conversation, and a notice if it failed.
         max_steps: The most requests in which tools may be called.
         prefixes: The monitor of the last request to each provider.
@@ -541,6 +541,7 @@ class Turn:
 
         Each call has its result in the history, even if the turn is cancelled.
         """
+        await self.keys.refresh()
         batch = self.calls.batch(calls, self.context, decide=self._decide, turn=self.keys)
         answered = 0
         try:
@@ -551,6 +552,7 @@ class Turn:
                         continue
                     committed = partial(self.session.commit, (event.to_commit(),))
                     new = await self.background.run(committed, heavy=self.is_heavy)
+                    await self.keys.end(event.call.id, is_error=event.result.is_error)
                     answered += 1
                     if answered % _MAX_ANSWERS_AT_ONCE == 0:
                         await asyncio.sleep(0)  # results that wait for nothing would hold the loop

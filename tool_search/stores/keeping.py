@@ -18,7 +18,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from tool_search.conversation.history import pair_results
-from tool_search.conversation.record import ConversationRecord
+from tool_search.conversation.record import ConversationRecord, KeyedTurn
 from tool_search.conversation.thinking import ThinkingRecord
 from tool_search.discovery.state import Discovery, DiscoveryState
 from tool_search.errors import StoreError, UnreadableRecordError
@@ -115,8 +115,15 @@ class ConversationKeeper:
             problem = "it begins without what was said before, until that can be read"
             return OpenedConversation(kept, notice=_unavailable_notice(kept, problem, str(exc)))
 
-    async def is_current(self, kept: KeptConversation) -> bool:
-        """Return True unless the store is known to have more than the memory."""
+    async def is_current(
+        self, kept: KeptConversation, turns: tuple[KeyedTurn, ...] | None = None
+    ) -> bool:
+        """Return True unless the store is known to have more than the memory.
+
+        Args:
+            kept: The conversation.
+            turns: The keyed turns in memory; a store without revisions is asked for its own.
+        """
         async with kept.lock:
             if kept.key in self._unwritten:
                 await self._ask_store(kept, "", partial(self._write, kept))
@@ -124,14 +131,17 @@ class ConversationKeeper:
                 return True
             if kept.is_partial or kept.is_forgotten:
                 return False
-            if not isinstance(self._store, RevisionStore):
+            if not isinstance(self._store, RevisionStore) and turns is None:
                 return True
             began = time.monotonic()
             try:
-                return await within_patience(self._store.revision(kept.key)) == kept.revision
+                if isinstance(self._store, RevisionStore):
+                    return await within_patience(self._store.revision(kept.key)) == kept.revision
+                record = await within_patience(self._store.load(kept.key))
             except Exception as exc:  # noqa: BLE001  # as above; the end of the turn reports it
                 self._backlog.failed(exc, began=began)
                 return True
+            return turns == (record.turns if record else ())
 
     async def append(
         self, kept: KeptConversation, new: Sequence[Discovery]
@@ -325,10 +335,30 @@ def join_records(
     """
     discoveries = DiscoveryState((*stored.discoveries, *record.discoveries))
     cancelled = text("call.cancelled", stored.language, name="tool")
-    history = pair_results((*stored.history, *record.history[length:]), answer=cancelled)
+    ours = {turn.key: turn for turn in record.turns}
+    # Another worker has gone on with these turns, while this one was halted.
+    theirs = {turn.key for turn in stored.turns if _goes_on(turn, ours.get(turn.key))}
+    later, turn = [], ""
+    for place, message in enumerate(record.history):
+        turn = message.turn if message.role == "user" else turn
+        if place >= length and turn not in theirs:
+            later.append(message)
+    merged = {turn.key: turn for turn in stored.turns}
+    merged |= {key: turn for key, turn in ours.items() if key not in theirs}
     return replace(
-        stored, history=history, discoveries=discoveries.entries, thinking=ThinkingRecord()
+        stored,
+        history=pair_results((*stored.history, *later), answer=cancelled),
+        discoveries=discoveries.entries,
+        thinking=ThinkingRecord(),
+        turns=tuple(merged.values()),
     )
+
+
+def _goes_on(stored: KeyedTurn, ours: KeyedTurn | None) -> bool:
+    """Return True if the store has more of a turn than this process."""
+    if ours is None or stored == ours:
+        return False
+    return stored.done is not None or not stored.calls.keys() <= ours.calls.keys()
 
 
 def _note_revision(kept: KeptConversation, found: int | None) -> None:

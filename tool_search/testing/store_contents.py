@@ -8,7 +8,13 @@ from dataclasses import replace
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
-from tool_search.conversation.record import ConversationRecord, ShadowTurn, message_digest
+from tool_search.conversation.record import (
+    BegunCall,
+    ConversationRecord,
+    KeyedTurn,
+    ShadowTurn,
+    message_digest,
+)
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.conversation.thinking import ThinkingRecord
 from tool_search.discovery.state import Discovery
@@ -74,7 +80,7 @@ def rich_record() -> ConversationRecord:
     return replace(
         record_of("tool_005", "tool_003"),
         history=(
-            Message(role="user", content=picture),
+            Message(role="user", content=picture, turn="d3"),
             Message(role="assistant", content="One moment.", tool_calls=(call,), native=native),
             Message(
                 role="tool", content="no", tool_call_id="call_1", name="tool_003", is_error=True
@@ -86,6 +92,15 @@ def rich_record() -> ConversationRecord:
         listing="tool_001, tool_002",
         former_search_names=("find_tools",),
         shadow=(ShadowTurn(message_digest("Look"), ("tool_005", "tool_003")),),
+        turns=(
+            KeyedTurn(
+                key="d3",
+                message="d4",
+                at=NOW,
+                calls={"call_1": BegunCall("tool_003", "k1", has_ended=True)},
+                done=None,
+            ),
+        ),
     )
 
 
