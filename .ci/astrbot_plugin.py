@@ -7,7 +7,6 @@ The same sources give the same bytes.
 
 import re
 import sys
-import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,29 +15,20 @@ ROOT = Path(__file__).resolve().parent.parent
 PLUGIN = ROOT / "examples" / "astrbot_plugin_tool_search"
 NAME = PLUGIN.name
 # What no bot's process runs.
-LEFT_OUT = (
-    "tool_search.cli",
-    "tool_search.demo",
-    "tool_search.testing",
-    "tool_search.workspace",
-)
+LEFT_OUT = ("cli", "demo", "testing", "workspace")
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 
 
 def library_files() -> Iterator[tuple[Path, str]]:
     """Every file of the library, and where it stands once installed."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    table = settings["tool"]["setuptools"]
-    for package in table["packages"]:
-        if package.startswith(LEFT_OUT):
-            continue
-        place = package.replace(".", "/")
-        # `adapters` and `i18n` are linked into `tool_search`.
-        folder = ROOT / place
-        patterns = ("*.py", *table["package-data"]["*"], *table["package-data"].get(package, ()))
-        for pattern in patterns:
-            for source in sorted(folder.glob(pattern)):
-                yield source, f"library/{place}/{source.relative_to(folder).as_posix()}"
+    library = ROOT / "tool_search"
+    # `adapters` and `i18n` are links, which `rglob` does not follow.
+    for folder in (library, library / "adapters", library / "i18n"):
+        for source in sorted(folder.rglob("*")):
+            place = source.relative_to(library)
+            is_part = place.parts[0] not in LEFT_OUT and "__pycache__" not in place.parts
+            if is_part and source.is_file():
+                yield source, f"library/tool_search/{place.as_posix()}"
 
 
 def plugin_files() -> Iterator[tuple[Path, str]]:

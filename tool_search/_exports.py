@@ -30,8 +30,10 @@ def exports(
         file: Its `__file__`; the stub is the file beside it that ends in `.pyi`.
         moved: Names that left the package, and the place where each is now.
     """
-    with open(f"{file.rpartition('.')[0]}.pyi", encoding="utf-8") as opened:  # noqa: PTH123
-        listed, _, reachable = opened.read().partition(_NOT_LISTED)
+    # The loader reads from an archive too.
+    loader: Any = import_module(package).__loader__
+    stub = loader.get_data(f"{file.rpartition('.')[0]}.pyi").decode()
+    listed, _, reachable = stub.replace("\r\n", "\n").partition(_NOT_LISTED)
     homes = _homes(listed)
     return list(homes), _loader(package, {**homes, **_homes(reachable)}, moved or {})
 

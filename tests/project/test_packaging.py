@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 
 ROOT = Path(__file__).resolve().parents[2]
 # Frameworks exclude each other, and models on the machine bring gigabytes: `all` has neither.
@@ -29,37 +33,47 @@ def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def folders() -> set[str]:
-    """The packages there are, by the names they are installed under."""
-    here = {"adapters": "tool_search.adapters", "i18n": "tool_search.i18n"}
-    found = set()
-    for top in ("tool_search", *here):
-        for path in (ROOT / top).rglob("__init__.py"):
-            parts = path.parent.relative_to(ROOT).parts
-            found.add(".".join((here.get(parts[0], parts[0]), *parts[1:])))
-    return found
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of this checkout, as the build tool makes it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    builder = WheelBuilder(str(ROOT))
+    return Path(next(builder.build(directory=str(folder), versions=["standard"])))
 
 
-def test_every_package_is_installed(project: dict[str, Any]) -> None:
-    assert set(project["tool"]["setuptools"]["packages"]) == folders()
+def test_the_wheel_has_every_file_of_the_package_and_nothing_beside(wheel: Path) -> None:
+    here = ("tool_search", "tool_search/adapters", "tool_search/i18n")
+    files = (path for folder in here for path in (ROOT / folder).rglob("*") if path.is_file())
+    expected = {str(path.relative_to(ROOT)) for path in files if path.suffix != ".pyc"}
+    installed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert installed == expected
 
 
-def test_nothing_but_the_package_is_installed_at_top_level(project: dict[str, Any]) -> None:
-    packages = project["tool"]["setuptools"]["packages"]
-    assert {name.partition(".")[0] for name in packages} == {"tool_search"}
-    assert project["tool"]["setuptools"]["package-dir"] == {
-        "tool_search": "tool_search",
-        "tool_search.adapters": "adapters",
-        "tool_search.i18n": "i18n",
-    }
+def test_the_package_is_imported_from_an_archive(wheel: Path) -> None:
+    program = (
+        "import tool_search; from tool_search.i18n import text; from tool_search.demo.toolbox "
+        "import TOOLBOX; print(tool_search.build_index.__module__, text('search.no_match', "
+        "'zh-CN'), len(TOOLBOX), tool_search.__file__)"
+    )
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", program], env={"PYTHONPATH": str(wheel)}, cwd=wheel.parent,
+        capture_output=True, check=True, encoding="utf-8",
+    )  # fmt: skip
+    assert done.stdout.startswith("tool_search.search.build ")
+    assert str(wheel) in done.stdout
 
 
-def test_the_locales_and_the_type_marker_are_installed(project: dict[str, Any]) -> None:
-    data = project["tool"]["setuptools"]["package-data"]
-    assert data["tool_search"] == ["py.typed"]
-    assert (ROOT / "tool_search" / "py.typed").is_file()
-    assert data["tool_search.i18n"] == ["locales/*.json", "help/*.json"]
-    assert data["*"] == ["*.pyi"]
+def test_no_module_is_loaded_twice() -> None:
+    """An editable install makes `adapters` and `i18n` importable by another name too."""
+    program = (
+        "import sys, tool_search.bot, tool_search.cli, tool_search.proxy, "
+        "tool_search.adapters.anthropic, tool_search.adapters.openai_chat; "
+        "print([n for n in sys.modules if n.split('.')[0] in ('adapters', 'i18n', 'tests')])"
+    )
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    assert done.stdout.strip() == "[]"
 
 
 def test_the_extra_all_is_every_other(project: dict[str, Any]) -> None:
