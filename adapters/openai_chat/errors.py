@@ -9,26 +9,171 @@ __all__ = ["ANSWERS"]
 
 _REASONING = r"(?:reasoning_content|reasoning_details|messages\W.{0,40}\breasoning\b)"
 
-ANSWERS: tuple[Answer, ...] = (
-    *BY_CONTENT,
+_MESSAGES: tuple[Answer, ...] = (
     Answer(
-        r"reasoning_content\b.{0,80}must be passed back",
+        r"param incorrect.{0,20}reasoning_content\b.{0,80}(?P<each>must be passed back)",
         "reasoning_missing",
-        "DeepSeek, Thinking mode; opencode 24722, crewAI 5878, ai-agent-book 982",
+        "Xiaomi MiMo, whose sentence is in `param`; new-api 4827, pi 4602, 9router 1210",
+        service="Xiaomi MiMo",
+        models=("mimo-v2.5-pro", "mimo-v2.5", "mimo-v2-flash"),
+        words='{"error": {"code": "400", "message": "Param Incorrect", "param": "The '
+        'reasoning_content in the thinking mode must be passed back to the API.", "type": ""}}',
+        rule="every reply has reasoning",
+        date="2026-06-06",
+    ),
+    Answer(
+        r"reasoning_content\b.{0,80}(?P<each>must be passed back)",
+        "reasoning_missing",
+        "DeepSeek, Thinking mode; opencode 24722, crewAI 5878, ai-agent-book 982, openclaw 73417",
         service="DeepSeek",
+        models=("deepseek-v4-pro", "deepseek-flash"),
         words="The `reasoning_content` in the thinking mode must be passed back to the API.",
-        rule="reasoning comes back",
+        rule="every reply has reasoning",
         date="2026-08-25",
     ),
     Answer(
         r"reasoning_content is missing in assistant tool call message",
         "reasoning_missing",
-        "new-api 3121, opencode 16318",
+        "Moonshot; new-api 3121, opencode 16318",
         service="Moonshot",
-        words="thinking is enabled but reasoning_content is missing in assistant tool call message "
-        "at index 2",
+        models=("kimi-k2.5", "kimi-k3"),
+        words="thinking is enabled but reasoning_content is missing in assistant tool call "
+        "message at index 2",
         rule="reasoning comes back",
     ),
+    Answer(
+        r"missing `?messages\.content`? parameter",
+        "content_missing",
+        "Volcano Ark; AstrBot 5731, 6852",
+        service="Volcano Ark",
+        models=("doubao-seed-2-1-pro",),
+        words='{"error": {"code": "MissingParameter", "message": "The request failed because it '
+        'is missing `messages.content` parameter. Request id: 021", "param": "", "type": '
+        '"BadRequest"}}',
+        rule="replies with calls have content that is a string",
+        date="2026-09-08",
+    ),
+    Answer(
+        r"/content'?, 'string' not in 'null'",
+        "content_missing",
+        "Cloudflare Workers AI; TencentDB-Agent-Memory 1313, we-promise/sure 467",
+        service="Cloudflare",
+        models=("@cf/openai/gpt-oss-120b",),
+        words='{"errors": [{"message": "AiError: Bad input: Error: oneOf at \'/\' not met, 0 '
+        "matches: Type mismatch of '/messages/1/content', 'string' not in 'null'\", \"code\": "
+        "5006}]}",
+        rule="replies with calls have content that is a string",
+        date="2026-09-09",
+    ),
+    Answer(
+        r"`text` is not (?:set|present)",
+        "content_missing",
+        "Xiaomi MiMo, V2 Flash and Omni; some want a space: MiMo-V2-Flash 8, nanobot 2519, "
+        "hermes-agent 37841, 46756",
+        service="Xiaomi MiMo",
+        models=("mimo-v2-flash", "mimo-v2-omni"),
+        words='{"error": {"code": "400", "message": "Param Incorrect", "param": "`text` is not '
+        'set", "type": ""}}',
+        rule="replies with calls have content that is not empty",
+        date="2026-06-15",
+    ),
+    Answer(
+        r"(?P<empty>empty content) is not allowed for assistant messages",
+        "content_missing",
+        "NVIDIA NIM, where an empty text went out; ogx 1751",
+    ),
+    Answer(
+        r"roles must alternate user and assistant roles",
+        "turns_refused",
+        "Templates of Ministral 3 and Devstral 2 in llama.cpp, LM Studio and Docker; "
+        "mini-swe-agent 759, unsloth 9491",
+        service="llama.cpp",
+        models=("ministral-3-14b", "devstral-2"),
+        words="Jinja Exception: After the optional system message, conversation roles must "
+        "alternate user and assistant roles except for tool calls and results.",
+        rule="roles alternate",
+        date="2026-09-03",
+    ),
+    Answer(
+        r"roles must alternate user/assistant",
+        "turns_refused",
+        "Templates of Gemma 3 and Mistral 7B, to which llama.cpp answers 500",
+        service="llama.cpp",
+        models=("gemma-3-27b", "mistral-7b"),
+        words="Jinja Exception: Conversation roles must alternate "
+        "user/assistant/user/assistant/...",
+        rule="roles alternate",
+        date="2026-09-03",
+        status=500,
+    ),
+    Answer(
+        r"messages parameter is illegal",
+        "turns_refused",
+        "Z.ai, code 1214, after two messages of the user's; lingtai-kernel 70",
+        service="Z.ai",
+        models=("glm-5", "glm-5.1"),
+        words='{"error": {"code": "1214", "message": "The messages parameter is illegal. Please '
+        'check the documentation."}}',
+        rule="roles alternate",
+        date="2026-05-10",
+    ),
+    Answer(
+        r"messages 参数非法",
+        "turns_refused",
+        "The same in Chinese; lingtai-kernel 70",
+        service="Z.ai (Zhipu)",
+        models=("glm-5", "glm-5.1"),
+        words='{"error": {"code": "1214", "message": "messages 参数非法。请检查文档。"}}',
+        rule="roles alternate",
+        date="2026-05-10",
+    ),
+    Answer(
+        r"function call turn comes immediately after a user turn or after a function response",
+        "turns_refused",
+        "Gemini, also at its compatible endpoint",
+        service="Gemini",
+        models=("gemini-3-pro",),
+        words='[{"error": {"code": 400, "message": "Please ensure that function call turn comes '
+        'immediately after a user turn or after a function response turn.", "status": '
+        '"INVALID_ARGUMENT"}}]',
+        rule="a call follows a message of the user's or a result",
+    ),
+    Answer(
+        r"only supports single tool-?calls at once",
+        "calls_refused",
+        "The template of Llama 3.1 to 3.3, as at NVIDIA NIM",
+        service="NVIDIA NIM",
+        models=("meta/llama-3.3-70b-instruct",),
+        words="This model only supports single tool-calls at once!",
+        rule="a reply has one call",
+    ),
+    Answer(
+        r"\.tool_calls'?: array too long\. expected an array with maximum length (?P<most>\d+)",
+        "calls_refused",
+        "OpenAI, GitHub Copilot; copilot-cli 669",
+        service="OpenAI",
+        words="Invalid 'messages[21].tool_calls': array too long. Expected an array with maximum "
+        "length 128, but got an array with length 131 instead.",
+        rule="a reply has at most 128 calls",
+        date="2025-11",
+    ),
+    Answer(
+        r"system role (?:is )?not supported",
+        "system_refused",
+        "The template of Gemma 2 in vLLM, SGLang and llama.cpp; chat-ui 1386, sglang 892, "
+        "kubeai 499",
+        service="vLLM",
+        models=("google/gemma-2-9b-it",),
+        words='{"object": "error", "message": "System role not supported", "type": '
+        '"BadRequestError", "param": null, "code": 400}',
+        rule="no message of the system's",
+        date="2025-04-11",
+    ),
+)
+
+ANSWERS: tuple[Answer, ...] = (
+    *BY_CONTENT,
+    *_MESSAGES,
     Answer(
         rf"{_REASONING}.{{0,80}}(?:not permitted|not supported|unsupported|unknown|unrecognized"
         r"|unexpected|should not be|must not be)",

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, Unpack
 
-from tool_search.adapters.openai_chat.mistral import mistral_messages
+from tool_search.adapters.openai_chat.turns import is_written, ordered_messages
 from tool_search.adapters.wire.arguments import arguments_json
 from tool_search.adapters.wire.definitions import definitions_in, is_strict
 from tool_search.adapters.wire.requests import (
@@ -82,7 +82,7 @@ def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[Reques
         whole = _body(plan, profile, options)
         return encoded_body(whole, tools)
     write = partial(_messages, plan, profile)
-    settled = settled_count(plan.messages, is_written=_is_written)
+    settled = settled_count(plan.messages, is_written=is_written)
     messages = encoded_messages(
         plan,
         (profile, plan.strategy, plan.system),
@@ -157,12 +157,12 @@ def _messages(
 ) -> list[dict[str, Any]]:
     """Write consecutive messages of a plan, the first of which has this index."""
     messages: list[dict[str, Any]] = []
-    if start == 0 and plan.system.strip():
-        messages.append({"role": "system", "content": plan.system})
+    system = plan.system if start == 0 and plan.system.strip() else ""
+    if system and profile.takes_system:
+        messages.append({"role": "system", "content": system})
     role = plan.facts.definitions_role if plan.facts.sends_definitions_in_messages else None
     pending: list[Tool] = []
-    by_mistral = profile.message_rules == "mistral"
-    for message in mistral_messages(history) if by_mistral else history:
+    for message in ordered_messages(history, profile, system=system):
         if message.role == "tool":
             messages.append(_result(message, profile.name_rule))
             pending += definitions_in(message)
@@ -172,14 +172,10 @@ def _messages(
         pending = []
         if message.role == "user":
             messages.append({"role": "user", "content": _content(message.content)})
-        elif _is_written(message):
+        else:
             messages.extend(_tools_message(definitions_in(message), role, profile))
             messages.append(_reply(message, profile))
     return [*messages, *_tools_message(pending, role, profile)]
-
-
-def _is_written(reply: Message) -> bool:
-    return bool(reply.tool_calls or reply.text.strip())
 
 
 def _tools_message(
@@ -192,7 +188,7 @@ def _tools_message(
 
 
 def _reply(message: Message, profile: ProviderProfile) -> dict[str, Any]:
-    wire: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+    wire: dict[str, Any] = {"role": "assistant", "content": message.text or profile.empty_content}
     native = message.native
     is_own = native is not None and native.origin == profile.origin and native.blocks
     own: Mapping[str, Any] = native.blocks[0] if native is not None and is_own else {}
@@ -220,7 +216,8 @@ def _reasoning(
         return {}
     fields = {name: own[name] for name in REASONING_FIELDS if name in own}
     missing = profile.missing_reasoning
-    if not has_calls or missing is None or "reasoning_content" in fields:
+    is_wanted = has_calls or profile.reasoning_in_answers
+    if not is_wanted or missing is None or "reasoning_content" in fields:
         return fields
     # A service that asked for `reasoning_content` when it had another field wants that one.
     if not fields or missing:

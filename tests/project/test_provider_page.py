@@ -34,10 +34,16 @@ KNOWN = rows("Known hosts and models")
 def form(profile: ProviderProfile) -> str:
     """What is particular about requests to a provider, in the page's words."""
     chat = profile.dialect == "openai_chat"
+    in_answers = " in answers too" if profile.reasoning_in_answers else ""
     said = {
         "bound thinking": profile.thinking_bound_to_prefix,
         "strict schemas": profile.takes_strict,
-        f'reasoning `"{profile.missing_reasoning}"`': profile.missing_reasoning is not None,
+        f'reasoning `"{profile.missing_reasoning}"`{in_answers}': (
+            profile.missing_reasoning is not None
+        ),
+        f'content `"{profile.empty_content}"`': profile.empty_content is not None,
+        f"at most {profile.max_calls} calls": profile.max_calls is not None,
+        "joined turns": profile.message_rules == "joined",
         "additional tools": profile.search_form == "additional",
         "no `tool_choice: none`": not profile.takes_tool_choice_none,
         "signed calls": profile.missing_signature is not None,

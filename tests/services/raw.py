@@ -11,7 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -61,6 +61,7 @@ class RawService:
         rule: What it refuses, and how.
         reasoning: What its replies think; None: nothing.
         streams: It answers the Chat format in chunks.
+        searches: The searches of a reply, side by side; Chat only.
         failing: A model that answers 503 once a turn of it has a result.
         status: Of its refusals.
         wrap: Makes the body of a refusal.
@@ -71,6 +72,7 @@ class RawService:
     rule: Rule = lambda _: None
     reasoning: Reasoning | None = None
     streams: bool = False
+    searches: int = 1
     failing: str | None = None
     status: int = 400
     wrap: Callable[[str], object] = vendor_error
@@ -119,7 +121,7 @@ class RawService:
         if refusal is not None:
             self.refused.append(refusal)
             return "application/json", self.status, json.dumps(self.wrap(refusal)).encode()
-        step = Step.of(dialect, body)
+        step = replace(Step.of(dialect, body), searches=self.searches)
         if body["model"] == self.failing and step.answered:
             error = {"message": "overloaded", "type": "overloaded_error"}
             return "application/json", 503, json.dumps({"type": "error", "error": error}).encode()
@@ -143,6 +145,7 @@ class Step:
         id: A name for the reply.
         search: The name of the search tool in the request; empty: it may call no tool.
         native_search: The search tool is the service's own kind of tool.
+        searches: The searches of its first reply, side by side; Chat only.
     """
 
     wanted: str
@@ -150,6 +153,7 @@ class Step:
     id: str
     search: str = "tool_search"
     native_search: bool = False
+    searches: int = 1
 
     @classmethod
     def of(cls, dialect: str, body: JSON) -> Step:
@@ -173,7 +177,7 @@ class Step:
             return None
         if self.answered == 0:
             return self.search, {"query": self.wanted.replace("_", " ")}
-        return (self.wanted, {"text": self.id}) if self.answered == 1 else None
+        return (self.wanted, {"text": self.id}) if self.answered == self.searches else None
 
 
 def _sent_name(wanted: str, body: JSON) -> str:
@@ -223,7 +227,10 @@ def _chat(step: Step, body: JSON, reasoning: dict[str, Any]) -> dict[str, Any]:
         extra = message.pop("extra_content", None)
         function = {"name": name, "arguments": json.dumps(arguments)}
         call = {"id": f"call_{step.id}", "type": "function", "function": function}
-        message["tool_calls"] = [{**call, "extra_content": extra} if extra else call]
+        call |= {"extra_content": extra} if extra else {}
+        more = step.searches if step.answered == 0 else 1
+        ids = (f"{call['id']}_{n}" if n else call["id"] for n in range(more))
+        message["tool_calls"] = [{**call, "id": one} for one in ids]
     finish = "tool_calls" if step.call else "stop"
     choice = {"index": 0, "message": message, "finish_reason": finish}
     return {"id": "c", "object": "chat.completion", "model": body["model"], "choices": [choice]}

@@ -19,6 +19,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from tests.services.raw import JSON, RawService, Reasoning, Rule, vendor_error
@@ -65,6 +66,8 @@ class ServiceRule:
         extra: Tools that are declared beside them, and that nobody asks for.
         properties: The properties of a tool besides `text`.
         result: The rest of a tool's result.
+        model: The name of the model; no row of the table of facts knows the usual one.
+        searches: The searches of a reply, side by side.
     """
 
     is_broken: Callable[[Dialect, JSON], bool | Mapping[str, object]]
@@ -84,6 +87,8 @@ class ServiceRule:
     says: str = "all is done"
     properties: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     result: str = ""
+    model: str = "house-model"
+    searches: int = 1
 
     def refusing(self, dialect: Dialect, words: str) -> Rule:
         """Return the rule of a server that refuses in these words."""
@@ -174,7 +179,11 @@ async def bot_of(
         profile: What is known of the service; None: what the table says of a host on loopback.
     """
     service = RawService(
-        rule=rule.refusing(dialect, words), reasoning=rule.reasoning, status=status, wrap=refusal
+        rule=rule.refusing(dialect, words),
+        reasoning=rule.reasoning,
+        searches=rule.searches,
+        status=status,
+        wrap=refusal,
     )
     with service.running():
         config = ProviderConfig(
@@ -376,7 +385,73 @@ async def each_tool(tools: Sequence[str], bot: Bot) -> None:
         await bot.ask(tool)
 
 
+def _replies(body: JSON) -> list[JSON]:
+    return [m for m in body["messages"] if m["role"] == "assistant"]
+
+
+def _lacks_reasoning(_: Dialect, body: JSON) -> bool:
+    return any(not isinstance(m.get("reasoning_content"), str) for m in _replies(body))
+
+
+def _lacks_content(_: Dialect, body: JSON, *, may_be_empty: bool) -> bool:
+    """True if a reply with calls has no content, or an empty one where that will not do."""
+    contents = [m["content"] for m in _replies(body) if m.get("tool_calls")]
+    return any(c is None or not (c or may_be_empty) for c in contents)
+
+
+def _repeats_a_role(_: Dialect, body: JSON) -> bool:
+    """Do as Ministral's template, in which replies with calls do not count, nor do results."""
+    roles = [m["role"] for m in body["messages"] if not m.get("tool_calls")]
+    said = [role for role in roles if role in ("user", "assistant")]
+    return said != ["user", "assistant"] * (len(said) // 2) + ["user"] * (len(said) % 2)
+
+
+def _calls_after_a_reply(_: Dialect, body: JSON) -> bool:
+    pairs = pairwise(m for m in body["messages"] if m["role"] != "system")
+    begins = body["messages"][:2][-1].get("tool_calls")
+    return bool(begins) or any(b.get("tool_calls") and a["role"] == "assistant" for a, b in pairs)
+
+
+def _has_many_calls(most: int, _: Dialect, body: JSON) -> bool:
+    return any(len(m.get("tool_calls") or ()) > most for m in _replies(body))
+
+
+def _has_system(_: Dialect, body: JSON) -> bool:
+    return any(m["role"] in ("system", "developer") for m in body["messages"])
+
+
+def _words_before_calls(_: str, __: JSON) -> dict[str, Any]:
+    return {"content": "Let me see."}
+
+
 RULES: Mapping[str, ServiceRule] = {
+    "every reply has reasoning": ServiceRule(is_broken=_lacks_reasoning, talk=five_turns),
+    "replies with calls have content that is a string": ServiceRule(
+        is_broken=partial(_lacks_content, may_be_empty=True), talk=five_turns
+    ),
+    "replies with calls have content that is not empty": ServiceRule(
+        is_broken=partial(_lacks_content, may_be_empty=False), talk=five_turns, refusals=2
+    ),
+    # Under Mistral's rules, which these names have, text and calls are two messages.
+    "roles alternate": ServiceRule(
+        is_broken=_repeats_a_role,
+        talk=five_turns,
+        reasoning=_words_before_calls,
+        model="ministral-3-14b",
+    ),
+    "a call follows a message of the user's or a result": ServiceRule(
+        is_broken=_calls_after_a_reply,
+        talk=five_turns,
+        reasoning=_words_before_calls,
+        model="ministral-3-14b",
+    ),
+    "a reply has one call": ServiceRule(
+        is_broken=partial(_has_many_calls, 1), talk=five_turns, searches=2
+    ),
+    "a reply has at most 128 calls": ServiceRule(
+        is_broken=partial(_has_many_calls, 128), talk=five_turns, searches=131
+    ),
+    "no message of the system's": ServiceRule(is_broken=_has_system, talk=five_turns),
     "no function is named tool_search": _keeps("tool_search"),
     **{
         f"no function is named {name}": _keeps(name, (*TOOLS[:2], name, *TOOLS[2:]))

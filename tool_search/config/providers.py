@@ -26,9 +26,10 @@ CacheKind = Literal["explicit", "automatic", "none"]
 """`explicit`: requests mark the prefixes to cache; `automatic`: equal prefixes are cached;
 `none`: nothing is cached."""
 
-MessageRules = Literal["openai", "mistral"]
+MessageRules = Literal["openai", "mistral", "joined", "alternating"]
 """`mistral`: ids of calls have nine letters or digits, a reply follows results, and it has text
-or calls."""
+or calls; `joined`: replies in a row are one; `alternating`: so they are, ids are Mistral's, a
+reply follows results, and the first message is the user's."""
 
 SchemaRules = Literal["json_schema", "moonshot", "acyclic"]
 """`moonshot`: the subset of JSON Schema that Moonshot's validator takes; `acyclic`: no schema
@@ -92,7 +93,8 @@ class ProfileSettings(Settings):
         returns_reasoning: Of OpenAI Chat: true if a reply's reasoning goes back with it.
         missing_reasoning: The reasoning that a reply with calls gets if it has none of this
             model (DeepSeek and Kimi take an empty text); null: none is written.
-        message_rules: Of OpenAI Chat: the rules of messages; `mistral` for Mistral's models.
+        message_rules: Of OpenAI Chat: the rules of messages; `mistral` for Mistral's models,
+            `joined` for Gemini, `alternating` for templates in which roles must alternate.
         schema_rules: The rules of schemas: `moonshot` for Kimi, `acyclic` for Grok and Meta.
         max_schema_levels: The most levels of a schema, the whole one included; null: no limit.
         max_description: The most characters of a tool's description; null: no limit.

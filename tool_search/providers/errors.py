@@ -50,7 +50,7 @@ Action = Literal[
     "next_provider",
 ]
 MAX_REPEATS: Mapping[Action, int] = {
-    "with_reasoning": 3, "in_its_form": 3, "without_tool": 8, "shorten": 8, "leave_out": 4,
+    "with_reasoning": 3, "in_its_form": 8, "without_tool": 8, "shorten": 8, "leave_out": 4,
     "plainer": 2,
 }  # fmt: skip
 """The most repeated requests for one reply at a provider, by action; 1 for the others."""
@@ -84,8 +84,11 @@ _RATE_LIMITED = 429
 # Templates, decoders of pictures and parsers of calls break so: of the request, not the server.
 _BROKEN = 500
 _READ_WHEN_BROKEN: frozenset[Meaning] = frozenset(
-    ("message_rules_broken", "picture_refused", "pictures_unknown", "reply_malformed")
-)
+    (
+        "message_rules_broken", "turns_refused", "calls_refused", "system_refused",
+        "picture_refused", "pictures_unknown", "reply_malformed",
+    )
+)  # fmt: skip
 _MAX_KEPT_NAMES = 40
 # No form of a request helps against these.
 _OF_THE_ACCOUNT = re.compile(
@@ -101,8 +104,8 @@ _FEWER_BYTES = 0.5
 _MIN_SHARE = 0.05
 # An empty text is DeepSeek's own form (recorded). Some proxies drop empty strings, so a space
 # comes next (octopus 251). One gateway wants the effort stated too (kimi-cli 1616).
-_EMPTY_REASONING = ""
-_BLANK_REASONING = " "
+_EMPTY = ""
+_BLANK = " "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,11 +263,14 @@ def _without_replies(refusal: _Refusal) -> ErrorAction:
 
 def _with_reasoning(refusal: _Refusal) -> ErrorAction | None:
     """Return the next form of missing reasoning that some service takes, if one is left."""
-    profile = refusal.profile
+    profile, is_each = refusal.profile, bool(refusal.found.groupdict().get("each"))
     if profile.missing_reasoning is None or not profile.returns_reasoning:
-        form = replace(profile, missing_reasoning=_EMPTY_REASONING, returns_reasoning=True)
-    elif profile.missing_reasoning == _EMPTY_REASONING:
-        form = replace(profile, missing_reasoning=_BLANK_REASONING)
+        form = replace(profile, missing_reasoning=_EMPTY, returns_reasoning=True)
+        form = replace(form, reasoning_in_answers=is_each)
+    elif is_each and not profile.reasoning_in_answers:
+        form = replace(profile, reasoning_in_answers=True)
+    elif profile.missing_reasoning == _EMPTY:
+        form = replace(profile, missing_reasoning=_BLANK)
     elif profile.dialect == "openai_chat" and not profile.states_effort:
         form = replace(profile, states_effort=True)
     else:
@@ -291,6 +297,34 @@ def _with_message_rules(refusal: _Refusal) -> ErrorAction | None:
     if refusal.profile.message_rules == "mistral":
         return None
     return _in_its_form(replace(refusal.profile, message_rules="mistral"))
+
+
+def _with_turns(refusal: _Refusal) -> ErrorAction | None:
+    if refusal.profile.message_rules == "alternating":
+        return None
+    return _in_its_form(replace(refusal.profile, message_rules="alternating"))
+
+
+def _with_content(refusal: _Refusal) -> ErrorAction | None:
+    """Return the next form of a reply without text: null, an empty text, a space."""
+    content = refusal.profile.empty_content
+    if content == _BLANK:
+        return None
+    is_empty = content is not None or "empty" in refusal.found.groupdict()
+    return _in_its_form(replace(refusal.profile, empty_content=_BLANK if is_empty else _EMPTY))
+
+
+def _with_fewer_calls(refusal: _Refusal) -> ErrorAction | None:
+    profile, most = refusal.profile, int(refusal.found.groupdict().get("most") or 1)
+    if profile.max_calls is not None and not 0 < most < profile.max_calls:
+        return None
+    return _in_its_form(replace(profile, max_calls=max(1, most)))
+
+
+def _without_system(refusal: _Refusal) -> ErrorAction | None:
+    if not refusal.profile.takes_system:
+        return None
+    return _in_its_form(replace(refusal.profile, takes_system=False))
 
 
 def _with_schema_rules(rules: SchemaRules, refusal: _Refusal) -> ErrorAction | None:
@@ -436,6 +470,10 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
     "signature_missing": _with_signatures,
     "reply_malformed": _once_more,
     "message_rules_broken": _with_message_rules,
+    "turns_refused": _with_turns,
+    "content_missing": _with_content,
+    "calls_refused": _with_fewer_calls,
+    "system_refused": _without_system,
     "schema_rules_broken": partial(_with_schema_rules, "moonshot"),
     "schema_recursive": partial(_with_schema_rules, "acyclic"),
     "schema_too_deep": _with_less_depth,

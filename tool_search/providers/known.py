@@ -102,8 +102,11 @@ class ProviderFacts(TypedDict, total=False):
     takes_strict: bool
     returns_reasoning: bool
     missing_reasoning: str | None
+    reasoning_in_answers: bool
     missing_signature: str | None
     message_rules: MessageRules
+    empty_content: str | None
+    max_calls: int | None
     schema_rules: SchemaRules
     max_schema_levels: int | None
     max_description: int | None
@@ -397,23 +400,57 @@ _OTHERS: tuple[KnownProvider, ...] = (
     ),
     KnownProvider(
         types=("openai_chat",),
-        hosts=("api.deepseek.com",),
-        facts={"missing_reasoning": ""},
-        source="DeepSeek, Thinking mode: `reasoning_content` of every reply with calls comes back; "
-        "recorded: an empty one is taken where a reply has none",
+        hosts=("api.deepseek.com", "*.xiaomimimo.com"),
+        facts={"missing_reasoning": "", "reasoning_in_answers": True},
+        source="DeepSeek, Thinking mode: once there are tools, `reasoning_content` of every reply "
+        "comes back, of an answer too (ai-agent-book 982); recorded: an empty one is taken where a "
+        "reply has none. Xiaomi MiMo, Passing back reasoning_content: new-api 4827, pi 4602",
+        date="2026-08-25",
     ),
     KnownProvider(
         types=("openai_chat",),
-        models=("deepseek-v[4-9]*",),
-        facts={"missing_reasoning": ""},
-        source="DeepSeek, Thinking mode, through gateways: opencode 24722, crewAI 5878",
+        models=("deepseek-v[4-9]*", "deepseek-flash*", "mimo-*"),
+        facts={"missing_reasoning": "", "reasoning_in_answers": True},
+        source="The same through gateways: opencode 24722, 37771, 39631, crewAI 5878",
+        date="2026-08",
     ),
     KnownProvider(
         types=("openai_chat",),
-        models=("kimi-k2.[5-9]*", "kimi-k2-thinking*", "kimi-k[3-9]*", "kimi-for-coding*"),
+        models=(
+            "kimi-k2.[5-9]*",
+            "kimi-k2-thinking*",
+            "kimi-k[3-9]*",
+            "kimi-for-coding*",
+            "k3*",
+            "morph-kimik3*",
+        ),
         facts={"missing_reasoning": ""},
         source="Moonshot AI: thinking models want `reasoning_content` in each message with calls: "
-        "new-api 3121, opencode 16318; an empty one is taken: obsidian-yolo 243",
+        "new-api 3121, opencode 16318; an empty one is taken: obsidian-yolo 243; Kimi Coding's "
+        "names, Morph's: opencode 39631",
+    ),
+    *(
+        KnownProvider(
+            types=("openai_chat",),
+            hosts=hosts,
+            models=models,
+            facts={"empty_content": ""},
+            source="Volcano Ark: ``missing `messages.content` parameter``, AstrBot 5731, 6852; "
+            "Cloudflare Workers AI: `'string' not in 'null'`, TencentDB-Agent-Memory 1313",
+            date="2026-09-09",
+        )
+        for hosts, models in (
+            (("ark.*.volces.com", "api.cloudflare.com"), ("*",)),
+            (("*",), ("doubao-*", "@cf/*")),
+        )
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=_OPENAI_HOSTS,
+        facts={"max_calls": 128},
+        source="OpenAI, Copilot: `Invalid 'messages[21].tool_calls': array too long. Expected an "
+        "array with maximum length 128`, copilot-cli 669",
+        date="2025-11",
     ),
     KnownProvider(
         hosts=("api.z.ai", "open.bigmodel.cn"),
@@ -556,7 +593,7 @@ _OTHERS: tuple[KnownProvider, ...] = (
     ),
     KnownProvider(
         types=("openai_chat",),
-        models=("kimi-*", "moonshot-*"),
+        models=("kimi-*", "moonshot-*", "k3*"),
         facts={"schema_rules": "moonshot"},
         source="MoonshotAI/walle: `tools.function.parameters is not a valid moonshot flavored json "
         "schema`; vercel/ai 18921, kimi-cli 2531, oh-my-pi 5952, command-code 594",
@@ -571,9 +608,15 @@ _OTHERS: tuple[KnownProvider, ...] = (
     KnownProvider(
         types=("openai_chat",),
         hosts=("generativelanguage.googleapis.com", "*aiplatform.googleapis.com"),
-        facts={"max_tools": 512, "name_rule": "identifier", "cache": "automatic"},
+        facts={
+            "max_tools": 512,
+            "name_rule": "identifier",
+            "cache": "automatic",
+            "message_rules": "joined",
+        },
         source="Gemini API: at most 512 function declarations, names begin with a letter or `_`; "
-        "Context caching: implicit since 2.5",
+        "Context caching: implicit since 2.5; `Please ensure that function call turn comes "
+        "immediately after a user turn or after a function response turn`",
     ),
     KnownProvider(
         types=("openai_chat",),

@@ -77,11 +77,17 @@ class ProviderProfile:
             it, under the name it came by (Chat) or as the items that came (Responses).
         missing_reasoning: The text for a reply with calls that has no reasoning of this
             origin; None: none is written.
+        reasoning_in_answers: Of OpenAI Chat: True if replies without calls get it too.
         missing_signature: Of OpenAI Chat: Google's signature for a call of another model;
             None: none is written.
         states_effort: Of OpenAI Chat: True if a request with such a reply states a
             `reasoning_effort`.
         message_rules: Of OpenAI Chat: the rules that its messages keep.
+        empty_content: Of OpenAI Chat: the `content` of a reply with nothing but calls.
+        max_calls: Of OpenAI Chat: the most calls of a reply; one with more is sent as several,
+            each with its results. None: no limit is known.
+        takes_system: Of OpenAI Chat: False if the system text goes into the first message of
+            the user's.
         schema_rules: The rules that its schemas keep.
         max_schema_levels: The most levels of a schema, the whole one included; None: no limit
             is known.
@@ -113,9 +119,13 @@ class ProviderProfile:
     takes_strict: bool = False
     returns_reasoning: bool = True
     missing_reasoning: str | None = None
+    reasoning_in_answers: bool = False
     missing_signature: str | None = None
     states_effort: bool = False
     message_rules: MessageRules = "openai"
+    empty_content: str | None = None
+    max_calls: int | None = None
+    takes_system: bool = True
     schema_rules: SchemaRules = "json_schema"
     max_schema_levels: int | None = None
     max_description: int | None = None
@@ -246,8 +256,11 @@ def profile_for(
         takes_strict=facts.get("takes_strict", False),
         returns_reasoning=facts.get("returns_reasoning", True),
         missing_reasoning=facts.get("missing_reasoning"),
+        reasoning_in_answers=facts.get("reasoning_in_answers", False),
         missing_signature=facts.get("missing_signature"),
         message_rules=facts.get("message_rules", "openai"),
+        empty_content=facts.get("empty_content"),
+        max_calls=facts.get("max_calls"),
         schema_rules=facts.get("schema_rules", "json_schema"),
         max_schema_levels=facts.get("max_schema_levels"),
         max_description=facts.get("max_description"),

@@ -29,6 +29,10 @@ Meaning = Literal[
     "signature_missing",
     "reply_malformed",
     "message_rules_broken",
+    "turns_refused",
+    "content_missing",
+    "calls_refused",
+    "system_refused",
     "schema_rules_broken",
     "schema_recursive",
     "schema_too_deep",
@@ -55,7 +59,10 @@ blocks of earlier replies of its own are refused (signatures, encrypted items, k
 `reasoning_missing`: it wants an earlier reply's reasoning; `reasoning_refused`: it does not
 take reasoning back; `signature_missing`: it wants a signature with each call;
 `reply_malformed`: the model's own call could not be read; `message_rules_broken`: ids, order or
-content of messages are not as Mistral's models take them; `schema_rules_broken`: a schema is
+content of messages are not as Mistral's models take them; `turns_refused`: messages of one role
+follow each other; `content_missing`: a reply with calls has no `content`, or an empty one;
+`calls_refused`: a reply has more calls than one, or than `most`; `system_refused`: there may be no
+message of the system's; `schema_rules_broken`: a schema is
 not in Moonshot's subset; `schema_recursive`: one refers back to what it stands in;
 `schema_too_deep`: one has more levels than the group `most`; `description_too_long`: one has
 more characters; `stream_options_unknown`: a stream may not be asked for its usage;

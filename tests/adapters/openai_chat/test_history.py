@@ -371,4 +371,4 @@ def test_odd_messages_are_passed_over() -> None:
     ]  # fmt: skip
     history = history_from_wire(odd)
     assert history[-1].text == "Hi."
-    assert written(history)[-1]["content"] == "And now?"
+    assert written(history)[-1]["content"] == "Hi.\n\nAnd now?"

@@ -177,7 +177,7 @@ def test_to_wire_odd_names_and_ids_fit() -> None:
 
 def test_to_wire_reply_of_nothing_is_left_out() -> None:
     wire = to_wire(plan_of(QUESTION, Message(role="assistant", content=" "), QUESTION), GPT)
-    assert [message["role"] for message in wire["messages"]] == ["system", "user", "user"]
+    assert [message["role"] for message in wire["messages"]] == ["system", "user"]
 
 
 def own(origin: str) -> Message:
