@@ -127,6 +127,7 @@ NoticeCode = Literal[
     "reasoning_required",
     "form_refused",
     "reasoning_refused",
+    "reasoning_off",
     "request_repeated",
     "second_chance_failed",
     "server_failed",

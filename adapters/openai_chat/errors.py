@@ -11,6 +11,18 @@ _REASONING = r"(?:reasoning_content|reasoning_details|messages\W.{0,40}\breasoni
 
 _MESSAGES: tuple[Answer, ...] = (
     Answer(
+        r"function tools with reasoning_effort are not supported",
+        "reasoning_excludes_tools",
+        "shell_gpt 801, onyx 15008, foundry-dev-tools 779, litellm 39631, openclaude 1957 (Azure)",
+        service="OpenAI, Azure, Copilot",
+        models=("gpt-5.6-sol", "gpt-6-sol", "gpt-6-luna", "gpt-6-astra"),
+        words="Function tools with reasoning_effort are not supported for gpt-6-sol in "
+        "/v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort "
+        "to 'none'.",
+        rule="functions have reasoning_effort none",
+        date="2026-09-03",
+    ),
+    Answer(
         r"param incorrect.{0,20}reasoning_content\b.{0,80}(?P<each>must be passed back)",
         "reasoning_missing",
         "Xiaomi MiMo, whose sentence is in `param`; new-api 4827, pi 4602, 9router 1210",
@@ -259,27 +271,6 @@ ANSWERS: tuple[Answer, ...] = (
         words="{'detail': [{'type': 'extra_forbidden', 'loc': ['body', 'stream_options', "
         "'include_usage'], 'msg': 'Extra inputs are not permitted', 'input': True}]}",
         rule="no stream_options",
-    ),
-    Answer(
-        r"tool.?choice must be auto|tool_choice\b.{0,40}only supports? .{0,4}auto",
-        "tool_choice_refused",
-        "Z.ai: `Tool choice must be auto`; hindsight 4246",
-        service="Z.ai",
-        models=("glm-5",),
-        words="Tool choice must be auto",
-        rule="tool_choice is auto or left out",
-    ),
-    Answer(
-        r"no endpoints found that support the provided .?tool_choice",
-        "tool_choice_refused",
-        "OpenRouter, routes without that parameter; zed 36094",
-        service="OpenRouter",
-        models=("z-ai/glm-4.5-air", "z-ai/glm-4.7"),
-        words="No endpoints found that support the provided 'tool_choice' value. To learn more "
-        "about provider routing, visit: "
-        "https://openrouter.ai/docs/guides/routing/provider-selection",
-        rule="tool_choice is auto or left out",
-        status=404,
     ),
     STRATEGY_WORDS,
     *BY_DEFINITION,

@@ -98,9 +98,11 @@ def _read(
     """Return `from_wire` of a reply; one that is not finished has no finish reason."""
     choices = list_of(mapping_of(reply).get("choices"))
     choice = mapping_of(choices[0]) if choices else {}
-    if not isinstance(choice.get("message"), Mapping):
+    wire = choice.get("message")
+    if wire is None and choice.get("finish_reason") == "content_filter":
+        wire = {}  # Azure's filter leaves the message out
+    if not isinstance(wire, Mapping):
         raise ReplyFailedError(_reported(reply))
-    wire = choice["message"]
     given = [mapping_of(call) for call in list_of(wire.get("tool_calls"))]
     refusal = text_of(wire.get("refusal"))
     reason = _reason(choice) if not refusal else "refusal"

@@ -149,6 +149,8 @@ def _body(
     body["messages"] = messages = _messages(plan, profile, plan.messages)
     if profile.states_effort and any(m.get("reasoning_content") for m in messages):
         body["reasoning_effort"] = _EFFORT
+    if plan.tools and not profile.reasons_with_tools:
+        body["reasoning_effort"] = "none"
     return with_extra_body(body, options)
 
 

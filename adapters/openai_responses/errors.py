@@ -8,7 +8,64 @@ from tool_search.providers.refusals import STRATEGY_WORDS, Answer
 __all__ = ["ANSWERS"]
 
 ANSWERS: tuple[Answer, ...] = (
+    # Before pictures that the model takes nowhere: a result's may be at fault alone.
+    Answer(
+        r"input should be a valid string",
+        "result_pictures_refused",
+        "opencode 48740",
+        service="OpenCode Zen and Go",
+        models=("glm-5.3-flash",),
+        words='{"error": {"param": "messages.14.user.content.str", "type": '
+        '"invalid_request_error", "message": "Error from provider (Console Go): Upstream request '
+        'failed: [invalid_request_error] Input should be a valid string"}}',
+        rule="a call's output is a string",
+        date="2026-09-13",
+        status=422,
+    ),
+    Answer(
+        r"invalid input\b.{0,20}\bmessages\.\d+\.content",
+        "result_pictures_refused",
+        "command-code 795",
+        service="Command Code",
+        models=("z-ai/glm-5.3-flash",),
+        words='{"error": {"type": "invalid_request_error", "message": "Invalid input", "param": '
+        '"messages.12.content"}}',
+        rule="a call's output is a string",
+        date="2026-09-03",
+    ),
+    Answer(
+        r"(?:invalid type for|missing required parameter:) .{0,3}input(?:\[\d+\]\.output\b|'\.)",
+        "result_pictures_refused",
+        "lmstudio-bug-tracker 2200; `Missing required parameter: input[60].output[1]`, llxprt-code "
+        "1687",
+        service="LM Studio",
+        models=("gemma-4-e2b",),
+        words='{"error": {"message": "Invalid type for \'input\'.", "type": '
+        '"invalid_request_error", "param": "input", "code": "invalid_union"}}',
+        rule="a call's output is a string",
+        date="2026-07-24",
+    ),
     *BY_CONTENT,
+    Answer(
+        r"reasoning_text\b.{0,80}must be passed back",
+        "reasoning_missing",
+        "opencodex 1534, rikkahub 1629",
+        service="DeepSeek, MiMo, Console Go",
+        models=("deepseek-v4-flash", "deepseek-flash", "mimo-v2.5"),
+        words="The `reasoning_text` in the thinking mode must be passed back to the API.",
+        rule="calls follow their reasoning_text",
+        date="2026-08-12",
+    ),
+    Answer(
+        r"encrypted content is not supported with this model",
+        "encrypted_content_unknown",
+        "pydantic-ai 3326",
+        service="OpenAI",
+        models=("gpt-5-chat-latest", "gpt-5-search-api"),
+        words="Encrypted content is not supported with this model.",
+        rule="no encrypted reasoning is asked for",
+        date="2025-11",
+    ),
     Answer(
         r"(?:missing|unknown) namespace\b.{0,80}\bfunction_call '(?P<name>[^']*)'",
         "reference_unknown",
@@ -37,6 +94,29 @@ ANSWERS: tuple[Answer, ...] = (
         '"type": "invalid_request_error", "param": null, "code": '
         '"invalid_encrypted_content"}}',
         rule="no reasoning of earlier replies",
+    ),
+    Answer(
+        r"could not decrypt the provided encrypted_content",
+        "replies_refused",
+        "openclaw 97926, sub2api 4535, grok2api 688, 689, 1025",
+        service="xAI",
+        models=("grok-4.5", "grok-4.6"),
+        words='{"code":"invalid-argument","error":"Could not decrypt the provided '
+        "encrypted_content. Ensure the value is the unmodified encrypted_content from a previous "
+        'response."}',
+        rule="no reasoning of earlier replies",
+        date="2026-06",
+    ),
+    Answer(
+        r"could not decode the compaction blob",
+        "replies_refused",
+        "openclaw 97926, sub2api 4535, grok2api 688, 689, 1025",
+        service="xAI",
+        models=("grok-4.5", "grok-4.6"),
+        words='{"code":"invalid-argument","error":"Could not decode the compaction blob. '
+        'Ensure it is unmodified from the compact response."}',
+        rule="no reasoning of earlier replies",
+        date="2026-06",
     ),
     Answer(
         r"encrypted content item_id did not match",

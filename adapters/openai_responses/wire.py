@@ -60,6 +60,8 @@ _ENCRYPTED_REASONING = "reasoning.encrypted_content"
 # Name of a call that the model left without one: a request with an empty name is refused.
 _is_name = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
 _NAMELESS = "unnamed"
+# Azure OpenAI and OpenAI: `string_above_max_length`; openclaw 84774, copilot-cli 3594.
+_MAX_ID = 64
 
 
 def to_wire(
@@ -172,6 +174,7 @@ class _Input:
     _hosted: dict[str, list[str]] = field(default_factory=dict)
     _pending_tools: list[Tool] = field(default_factory=list)
     _pending_notes: list[str] = field(default_factory=list)
+    _pending_pictures: list[ContentPart] = field(default_factory=list)
     _repeated: frozenset[str] = frozenset()
 
     @classmethod
@@ -204,6 +207,7 @@ class _Input:
             _hosted={name: list(found) for name, found in self._hosted.items()},
             _pending_tools=list(self._pending_tools),
             _pending_notes=list(self._pending_notes),
+            _pending_pictures=list(self._pending_pictures),
         )
 
     def drain(self) -> list[dict[str, Any]]:
@@ -251,7 +255,9 @@ class _Input:
     def _flush(self) -> None:
         self._add_tools(self._pending_tools)
         self.items.extend({"role": "developer", "content": note} for note in self._pending_notes)
-        self._pending_tools, self._pending_notes = [], []
+        if self._pending_pictures:
+            self.items.append({"role": "user", "content": _content(self._pending_pictures)})
+        self._pending_tools, self._pending_notes, self._pending_pictures = [], [], []
 
     def _add_tools(self, tools: Sequence[Tool]) -> None:
         if tools:
@@ -269,11 +275,14 @@ class _Input:
         self._add_tools([t for t in late if self._wire_name(t.name) not in self._hosted])
         start = len(self.items)
         if native is None:
+            self._think(message)
             if message.text.strip():
                 self.items.append({"role": "assistant", "content": message.text})
             self.items.extend(map(self._call, message.tool_calls))
             return
         own = [block for block in native if block["type"] != KEPT_REPLY]
+        if not any(block["type"] == "reasoning" and block.get("content") for block in own):
+            self._think(message)
         names = {wire_id(call.id): call.name for call in message.tool_calls}
         sent = [self._item_to_send(block, names) for block in own]
         self.items.extend(sent)
@@ -286,6 +295,13 @@ class _Input:
                 continue
             if block["input"] == self.digest_through(start):
                 self.kept = _KeptReply(text_of(block["id"]), self._settled + len(self.items))
+
+    def _think(self, message: Message) -> None:
+        """Write the item that some services want before a reply without reasoning of theirs."""
+        missing = self.profile.missing_reasoning
+        if missing and (message.tool_calls or message.text.strip()):
+            content = [{"type": "reasoning_text", "text": missing}]
+            self.items.append({"type": "reasoning", "summary": [], "content": content})
 
     def _native(self, message: Message) -> Sequence[Mapping[str, Any]] | None:
         """Return the reply's own items, if their calls are still those of the message."""
@@ -314,7 +330,9 @@ class _Input:
                 another name when it was called.
         """
         if not is_call(block):
-            return dict(block)
+            # Copilot and Codex's backend refuse the long ids that they give to reasoning.
+            has_long_id = block["type"] == "reasoning" and len(text_of(block.get("id"))) > _MAX_ID
+            return {key: block[key] for key in block if not (has_long_id and key == "id")}
         item = {**block, "call_id": wire_id(block["call_id"])}
         if block["type"] != "function_call":
             return item
@@ -387,10 +405,13 @@ class _Input:
             return
         self._pending_tools.extend(tools)
         content = message.content
-        if not isinstance(content, str) and any(isinstance(part, ImagePart) for part in content):
+        parts = () if isinstance(content, str) else content
+        pictures = [part for part in parts if isinstance(part, ImagePart)]
+        if pictures and self.profile.takes_result_pictures:
             output = _content(content)
         else:
             output = "\n".join(result_texts(content, self.profile.name_rule))
+            self._pending_pictures += pictures
         self.items.append({"type": "function_call_output", "call_id": call_id, "output": output})
 
 

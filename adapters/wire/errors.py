@@ -3,6 +3,7 @@
 Patterns match loosely, because services and their proxies change their wording. A pattern is
 searched in "code message".
 """
+# Longer than 600 lines: one table, which grows by a row for each wording.
 
 from __future__ import annotations
 
@@ -199,6 +200,42 @@ _SCHEMA_LIMITS = (
     ),
 )
 """Refusals of what every definition may be, without the tool's name."""
+
+_TOOL_CHOICES = (
+    Answer(
+        r"tool.?choice must be auto|tool_choice\b.{0,40}only supports? .{0,4}auto",
+        "tool_choice_refused",
+        "Z.ai: `Tool choice must be auto`; hindsight 4246",
+        service="Z.ai",
+        models=("glm-5",),
+        words="Tool choice must be auto",
+        rule="tool_choice is auto or left out",
+    ),
+    Answer(
+        r"no endpoints found that support the provided .?tool_choice",
+        "tool_choice_refused",
+        "OpenRouter, routes without that parameter; zed 36094",
+        service="OpenRouter",
+        models=("z-ai/glm-4.5-air", "z-ai/glm-4.7"),
+        words="No endpoints found that support the provided 'tool_choice' value. To learn more "
+        "about provider routing, visit: "
+        "https://openrouter.ai/docs/guides/routing/provider-selection",
+        rule="tool_choice is auto or left out",
+        status=404,
+    ),
+    Answer(
+        r"only \W{0,3}auto\W{0,3} is supported for \W{0,2}tool_choice",
+        "tool_choice_refused",
+        "LiveBench 499, oh-my-pi 11635, codegraff 751, 9router 4062",
+        service="Meta",
+        models=("muse-spark-1.2", "muse-spark-1.3"),
+        words='only `"auto"` is supported for `tool_choice`. `"none"`, `"required"`, and named '
+        "function choices are not currently supported",
+        rule="tool_choice is auto or left out",
+        date="2026-08-07",
+    ),
+)
+"""Refusals of a request that lists tools and allows no call."""
 
 _DEFINITIONS = (
     Answer(
@@ -457,8 +494,12 @@ _KEPT_NAMES = (
     Answer(
         r"\bfunction '(?P<name>[^']+)' is reserved for use by",
         "name_kept",
-        "OpenAI Responses: `Invalid Value: 'tools'. Function 'web.run' is reserved for use by this "
-        "model and must match the configured schema.`, copilot-api 312",
+        "copilot-api 312",
+        service="OpenAI Responses, Copilot",
+        models=("gpt-5.6-sol",),
+        words="Invalid Value: 'tools'. Function 'web.run' is reserved for use by this model and "
+        "must match the configured schema.",
+        rule="no function is web.run",
         date="2026-09",
     ),
     Answer(
@@ -500,7 +541,13 @@ _KEPT_NAMES = (
 BY_CONTENT = (*_KEPT_NAMES, *TOO_LONG, *CONTENTS, *_CONTENTS)
 """Refusals of names, and of the size or the content of a request."""
 
-BY_DEFINITION = (*_SCHEMA_LIMITS, *_DEFINITIONS, *_FEATURES, *_NO_TOOLS)
+BY_DEFINITION = (
+    *_TOOL_CHOICES,
+    *_SCHEMA_LIMITS,
+    *_DEFINITIONS,
+    *_FEATURES,
+    *_NO_TOOLS,
+)
 """Refusals of a tool's definition, or of tool search itself."""
 
 BY_PLACE = (*_CACHE_MARKS, *_PLACES, *_TOO_MANY_TOOLS, *_NAMES)

@@ -121,6 +121,23 @@ def test_a_wrong_name_or_address_of_a_provider_is_found(
 
 
 @pytest.mark.parametrize(
+    ("entry", "codes"),
+    [
+        ("model: gpt-6-sol", ["reasoning_off"]),
+        ("model: gpt-6-sol, extra_body: {reasoning_effort: low}", []),
+        ("model: gpt-5.5", []),
+    ],
+)
+def test_model_that_does_not_reason_with_tools_is_named_before_the_first_message(
+    entry: str, codes: list[str], tmp_path: Path
+) -> None:
+    content = CLEAN.replace("model: claude-sonnet-4-6", entry).replace("anthropic", "openai-chat")
+    found = found_in(tmp_path, content)
+    assert [each["code"] for each in found] == codes
+    assert all("openai_responses" in each["remedy"] for each in found)
+
+
+@pytest.mark.parametrize(
     "model",
     [
         "claude-opus-4-1-20250805", "claude-3-5-sonnet-latest", "claude-haiku-5-5",

@@ -68,6 +68,9 @@ class ServiceRule:
         result: The rest of a tool's result.
         model: The name of the model; no row of the table of facts knows the usual one.
         searches: The searches of a reply, side by side.
+        server: The server that the tools are of.
+        pictured: True if a tool's result has a picture.
+        provider: More of the provider's configuration.
     """
 
     is_broken: Callable[[Dialect, JSON], bool | Mapping[str, object]]
@@ -89,6 +92,9 @@ class ServiceRule:
     result: str = ""
     model: str = "house-model"
     searches: int = 1
+    server: str | None = None
+    pictured: bool = False
+    provider: Mapping[str, Any] = field(default_factory=dict)
 
     def refusing(self, dialect: Dialect, words: str) -> Rule:
         """Return the rule of a server that refuses in these words."""
@@ -186,9 +192,12 @@ async def bot_of(
         wrap=refusal,
     )
     with service.running():
-        config = ProviderConfig(
-            id="p", type=dialect, model=model, api_key_env=None, timeout_s=10,
-            base_url=service.url if dialect == "anthropic" else f"{service.url}/v1",
+        config = ProviderConfig.model_validate(
+            {
+                "id": "p", "type": dialect, "model": model, "api_key_env": None, "timeout_s": 10,
+                "base_url": service.url if dialect == "anthropic" else f"{service.url}/v1",
+                **rule.provider,
+            }
         )  # fmt: skip
         provider = build_provider(config, api_key="k" * 20, fallbacks=True)
         strategy = rule.strategies.get(dialect, provider.profile.strategy)
@@ -220,15 +229,19 @@ def refusal(words: str) -> object:
 
 
 def _tool(name: str, ran: list[str], rule: ServiceRule) -> ExecutableTool:
-    def function(text: str, **_: object) -> str:
+    def function(text: str, **_: object) -> str | list[TextPart | ImagePart]:
         ran.append(name)
         said = rule.says if len(ran) == 1 else f"{name} is done by {text}"
-        return f"{said}. {rule.result}"
+        said = f"{said}. {rule.result}"
+        return [TextPart(said), PICTURE] if rule.pictured else said
 
     properties = {"text": {"type": "string"}, **rule.properties.get(name, {})}
     schema = {"type": "object", "properties": properties, "required": ["text"]}
     description = f"Can {name.replace('_', ' ')}."
-    tool = Tool(name=name, description=description, parameters=schema)
+    kind = "mcp" if rule.server else "plugin"
+    tool = Tool(
+        name=name, description=description, parameters=schema, server=rule.server, kind=kind
+    )
     return ExecutableTool(tool=tool, function=function)
 
 
@@ -379,6 +392,47 @@ def _beside(
     )
 
 
+def _reasons_with_tools(_: Dialect, body: JSON) -> bool:
+    return bool(body.get("tools")) and body.get("reasoning_effort") != "none"
+
+
+def _calls_without_thought(_: Dialect, body: JSON) -> bool:
+    """True if a call does not follow reasoning of some text, since the last results."""
+    thought = False
+    for item in body["input"]:
+        kind = item.get("type", "message")
+        if kind == "reasoning":
+            texts = [part["text"] for part in item.get("content") or ()]
+            thought = thought or any(text.strip() for text in texts)
+        elif kind == "function_call":
+            if not thought:
+                return True
+        elif item.get("role") != "assistant":
+            thought = False
+    return False
+
+
+def _has_listed_output(_: Dialect, body: JSON) -> bool:
+    outputs = (item.get("output", "") for item in body["input"])
+    return any(not isinstance(output, str) for output in outputs)
+
+
+def _wants_encrypted_content(_: Dialect, body: JSON) -> bool:
+    return "reasoning.encrypted_content" in (body.get("include") or ())
+
+
+def declared_lists(body: JSON) -> list[JSON]:
+    """Return each definition of a request, in its list and in what was loaded."""
+    entries = [*body.get("input", ()), *body.get("messages", ())]
+    loaded = [tool for entry in entries for tool in entry.get("tools") or ()]
+    return [*(body.get("tools") or ()), *loaded]
+
+
+def _has_web_run(_: Dialect, body: JSON) -> bool:
+    spaces = [tool for tool in declared_lists(body) if tool.get("type") == "namespace"]
+    return any(s["name"] == "web" and "run" in _names_in(s["tools"]) for s in spaces)
+
+
 async def each_tool(tools: Sequence[str], bot: Bot) -> None:
     """Ask for each tool, one a turn."""
     for tool in tools:
@@ -475,8 +529,40 @@ RULES: Mapping[str, ServiceRule] = {
     ),
     "tool_choice is auto or left out": ServiceRule(
         is_broken=_declares_a_choice,
+        dialects=("openai_chat", "openai_responses"),
         talk=five_turns,
         settings={"max_steps": 2},
+    ),
+    "functions have reasoning_effort none": ServiceRule(
+        is_broken=_reasons_with_tools,
+        talk=five_turns,
+    ),
+    "calls follow their reasoning_text": ServiceRule(
+        is_broken=_calls_without_thought,
+        dialects=("openai_responses",),
+        talk=five_turns,
+    ),
+    "a call's output is a string": ServiceRule(
+        is_broken=_has_listed_output,
+        dialects=("openai_responses",),
+        talk=five_turns,
+        pictured=True,
+    ),
+    "no encrypted reasoning is asked for": ServiceRule(
+        is_broken=_wants_encrypted_content,
+        dialects=("openai_responses",),
+        talk=five_turns,
+        model="gpt-5.5",
+        provider={"strategy": "openai_responses"},
+    ),
+    "no function is web.run": ServiceRule(
+        is_broken=_has_web_run,
+        dialects=("openai_responses",),
+        talk=partial(each_tool, ("run", *TOOLS[:2])),
+        tools=("run", *TOOLS[:2]),
+        server="web",
+        model="gpt-5.5",
+        provider={"strategy": "openai_responses", "tool_search": "deferred"},
     ),
     "no calls are shown where none may be made": ServiceRule(
         is_broken=_shows_calls_to_no_avail,

@@ -30,6 +30,7 @@ CODES: Mapping[str, Severity] = MappingProxyType(
         "adapter_missing": "error",
         "strategy_refused": "error",
         "native_search_unused": "note",
+        "reasoning_off": "note",
         "provider_repeated": "warning",
         "fallback_late": "warning",
         "profile_unmatched": "warning",

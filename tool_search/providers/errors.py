@@ -106,6 +106,7 @@ _MIN_SHARE = 0.05
 # comes next (octopus 251). One gateway wants the effort stated too (kimi-cli 1616).
 _EMPTY = ""
 _BLANK = " "
+_SOME = "…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +222,7 @@ def plainer_form(profile: ProviderProfile) -> ErrorAction | None:
         takes_strict=False,
         states_effort=False,
         takes_stream_options=False,
+        takes_result_pictures=False,
     )
     if plain == profile:
         if not profile.takes_tools:
@@ -264,7 +266,12 @@ def _without_replies(refusal: _Refusal) -> ErrorAction:
 def _with_reasoning(refusal: _Refusal) -> ErrorAction | None:
     """Return the next form of missing reasoning that some service takes, if one is left."""
     profile, is_each = refusal.profile, bool(refusal.found.groupdict().get("each"))
-    if profile.missing_reasoning is None or not profile.returns_reasoning:
+    if profile.dialect == "openai_responses":
+        # DeepSeek takes no empty text there.
+        if profile.missing_reasoning == _SOME and profile.returns_reasoning:
+            return None
+        form = replace(profile, missing_reasoning=_SOME, returns_reasoning=True)
+    elif profile.missing_reasoning is None or not profile.returns_reasoning:
         form = replace(profile, missing_reasoning=_EMPTY, returns_reasoning=True)
         form = replace(form, reasoning_in_answers=is_each)
     elif is_each and not profile.reasoning_in_answers:
@@ -284,6 +291,24 @@ def _without_reasoning(refusal: _Refusal) -> ErrorAction | None:
         return None
     form = replace(profile, returns_reasoning=False, missing_reasoning=None)
     return ErrorAction(remedy="without_reasoning", profile=form)
+
+
+def _without_effort(refusal: _Refusal) -> ErrorAction | None:
+    if not refusal.profile.reasons_with_tools:
+        return None
+    return _in_its_form(replace(refusal.profile, reasons_with_tools=False))
+
+
+def _without_encrypted_content(refusal: _Refusal) -> ErrorAction | None:
+    if not refusal.profile.gives_reasoning:
+        return None
+    return _in_its_form(replace(refusal.profile, gives_reasoning=False))
+
+
+def _without_result_pictures(refusal: _Refusal) -> ErrorAction | None:
+    if not refusal.profile.takes_result_pictures:
+        return None
+    return _in_its_form(replace(refusal.profile, takes_result_pictures=False))
 
 
 def _with_signatures(refusal: _Refusal) -> ErrorAction | None:
@@ -467,6 +492,8 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
     "replies_refused": _without_replies,
     "reasoning_missing": _with_reasoning,
     "reasoning_refused": _without_reasoning,
+    "reasoning_excludes_tools": _without_effort,
+    "encrypted_content_unknown": _without_encrypted_content,
     "signature_missing": _with_signatures,
     "reply_malformed": _once_more,
     "message_rules_broken": _with_message_rules,
@@ -488,6 +515,7 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
     "name_kept": _with_another_name,
     "context_too_long": _shortened,
     "request_too_large": _with_fewer_bytes,
+    "result_pictures_refused": _without_result_pictures,
     "picture_refused": _without_picture,
     "pictures_unknown": _without_pictures,
     "content_refused": _without_content,

@@ -3,6 +3,7 @@
 A row has facts of the hosts and models that it matches; wider rows have the rest. No other
 module of the package knows a provider or a model by its name.
 """
+# Longer than 600 lines: one table, which grows by a row for each service.
 
 # Longer than 600 lines: one table, to which strangers add rows.
 
@@ -64,10 +65,11 @@ _GPT, _GPT_WORDS = (
     ("codex", "mini", "nano", "chatgpt", "turbo", "latest"),
 )
 _MODEL_LIKE = 0.75
-_OPENAI_HOSTS = (
+_CHAT_HOSTS = (
     "api.openai.com", "*.openai.azure.com", "*.services.ai.azure.com", "*.githubcopilot.com",
-    "bedrock-mantle.*.api.aws",
 )  # fmt: skip
+_OPENAI_HOSTS = (*_CHAT_HOSTS, "bedrock-mantle.*.api.aws")
+_SINCE_GPT_5_6 = ("gpt-5.[6-9]*", "gpt-5.[1-9][0-9]*", "gpt-[6-9]*", "gpt-[12][0-9]*")
 _KEPT_NAMESPACES = (
     "api_tool", "browser", "collaboration", "computer", "container", "file_search", "functions",
     "image_gen", "multi_tool_use", "python", "python_user_visible", "submodel_delegator",
@@ -104,6 +106,8 @@ class ProviderFacts(TypedDict, total=False):
     missing_reasoning: str | None
     reasoning_in_answers: bool
     missing_signature: str | None
+    reasons_with_tools: bool
+    takes_result_pictures: bool
     message_rules: MessageRules
     empty_content: str | None
     max_calls: int | None
@@ -336,6 +340,23 @@ _OPENAI: tuple[KnownProvider, ...] = (
         "may refuse a field that they do not know",
     ),
     KnownProvider(
+        types=("openai_chat",),
+        hosts=_CHAT_HOSTS,
+        models=_SINCE_GPT_5_6,
+        facts={"reasons_with_tools": False},
+        source="OpenAI Chat, Azure, Copilot: `Function tools with reasoning_effort are not "
+        "supported for gpt-6-sol in /v1/chat/completions.`, sent or not: shell_gpt 801, "
+        "onyx 15008, openclaude 1957, github/app 3268",
+        date="2026-09-03",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=_CHAT_HOSTS,
+        models=("gpt-*-chat*",),
+        facts={"reasons_with_tools": True},
+        source="OpenAI, Models: the chat models do not reason",
+    ),
+    KnownProvider(
         types=("openai_responses",),
         facts={"max_tools": None},
         source="OpenAI's specification and SDK set no maxItems for `tools` of Responses",
@@ -415,6 +436,15 @@ _OTHERS: tuple[KnownProvider, ...] = (
         date="2026-08",
     ),
     KnownProvider(
+        types=("openai_responses",),
+        models=("deepseek-v[4-9]*", "deepseek-flash*", "mimo-*"),
+        facts={"missing_reasoning": "…"},
+        source="DeepSeek's Responses API, Console Go's and MiMo's: a `reasoning` item with "
+        "`reasoning_text` before each call; a short text is taken, an empty one is not: "
+        "opencodex 1534, rikkahub 1629",
+        date="2026-08-12",
+    ),
+    KnownProvider(
         types=("openai_chat",),
         models=(
             "kimi-k2.[5-9]*",
@@ -470,6 +500,18 @@ _OTHERS: tuple[KnownProvider, ...] = (
         models=("glm-*",),
         facts={"takes_tool_choice_none": False},
         source="Z.ai through gateways: hindsight 4246 (OpenRouter)",
+    ),
+    *(
+        KnownProvider(
+            types=("openai_chat", "openai_responses"),
+            hosts=hosts,
+            models=models,
+            facts={"takes_tool_choice_none": False},
+            source='Meta: ``only `"auto"` is supported for `tool_choice` ``, in both dialects and '
+            "through gateways: LiveBench 499, oh-my-pi 11635, codegraff 751, 9router 4062",
+            date="2026-08-07",
+        )
+        for hosts, models in ((("api.meta.ai",), ("*",)), (("*",), ("muse-*",)))
     ),
     KnownProvider(
         types=("openai_chat",),

@@ -82,6 +82,10 @@ class ProviderProfile:
             None: none is written.
         states_effort: Of OpenAI Chat: True if a request with such a reply states a
             `reasoning_effort`.
+        reasons_with_tools: Of OpenAI Chat: True if the model may reason in a request with
+            tools; False: such a request has `reasoning_effort: none`.
+        takes_result_pictures: Of OpenAI Responses: True if a call's result may have pictures;
+            False: they come in a message of the user's after it.
         message_rules: Of OpenAI Chat: the rules that its messages keep.
         empty_content: Of OpenAI Chat: the `content` of a reply with nothing but calls.
         max_calls: Of OpenAI Chat: the most calls of a reply; one with more is sent as several,
@@ -122,6 +126,8 @@ class ProviderProfile:
     reasoning_in_answers: bool = False
     missing_signature: str | None = None
     states_effort: bool = False
+    reasons_with_tools: bool = True
+    takes_result_pictures: bool = True
     message_rules: MessageRules = "openai"
     empty_content: str | None = None
     max_calls: int | None = None
@@ -180,7 +186,7 @@ def profile_of(
     Raises:
         UnsupportedStrategyError: The model cannot use the strategy of the entry.
     """
-    return profile_for(
+    profile = profile_for(
         config.type,
         config.model,
         base_url=config.base_url,
@@ -190,6 +196,9 @@ def profile_of(
         profiles=profiles,
         takes_cheapest=True,
     )
+    # The owner's word; a null too, which takes ours away.
+    stated = "reasoning_effort" in config.extra_body
+    return replace(profile, reasons_with_tools=True) if stated else profile
 
 
 def profile_for(
@@ -258,6 +267,8 @@ def profile_for(
         missing_reasoning=facts.get("missing_reasoning"),
         reasoning_in_answers=facts.get("reasoning_in_answers", False),
         missing_signature=facts.get("missing_signature"),
+        reasons_with_tools=facts.get("reasons_with_tools", True),
+        takes_result_pictures=facts.get("takes_result_pictures", True),
         message_rules=facts.get("message_rules", "openai"),
         empty_content=facts.get("empty_content"),
         max_calls=facts.get("max_calls"),

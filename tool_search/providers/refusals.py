@@ -26,6 +26,8 @@ Meaning = Literal[
     "replies_refused",
     "reasoning_missing",
     "reasoning_refused",
+    "reasoning_excludes_tools",
+    "encrypted_content_unknown",
     "signature_missing",
     "reply_malformed",
     "message_rules_broken",
@@ -47,6 +49,7 @@ Meaning = Literal[
     "name_kept",
     "context_too_long",
     "request_too_large",
+    "result_pictures_refused",
     "picture_refused",
     "pictures_unknown",
     "content_refused",
@@ -57,15 +60,17 @@ reference or namespace is wrong, named by the group `name`; `references_unknown`
 without a name; `cache_marks_unknown`: it does not know `cache_control`; `replies_refused`:
 blocks of earlier replies of its own are refused (signatures, encrypted items, kept replies);
 `reasoning_missing`: it wants an earlier reply's reasoning; `reasoning_refused`: it does not
-take reasoning back; `signature_missing`: it wants a signature with each call;
-`reply_malformed`: the model's own call could not be read; `message_rules_broken`: ids, order or
-content of messages are not as Mistral's models take them; `turns_refused`: messages of one role
-follow each other; `content_missing`: a reply with calls has no `content`, or an empty one;
-`calls_refused`: a reply has more calls than one, or than `most`; `system_refused`: there may be no
-message of the system's; `schema_rules_broken`: a schema is
-not in Moonshot's subset; `schema_recursive`: one refers back to what it stands in;
-`schema_too_deep`: one has more levels than the group `most`; `description_too_long`: one has
-more characters; `stream_options_unknown`: a stream may not be asked for its usage;
+take reasoning back; `reasoning_excludes_tools`: the model reasons only without tools;
+`encrypted_content_unknown`: it gives no encrypted reasoning; `signature_missing`: it wants a
+signature with each call; `reply_malformed`: the model's own call could not be read;
+`message_rules_broken`: ids, order or content of messages are not as Mistral's models take them;
+`turns_refused`: messages of one role follow each other; `content_missing`: a reply with calls has
+no `content`, or an empty one; `calls_refused`: a reply has more calls than one, or than `most`;
+`system_refused`: there may be no message of the system's;
+`schema_rules_broken`: a schema is not in Moonshot's subset; `schema_recursive`: one refers back to
+what it stands in; `schema_too_deep`: one has more levels than the group `most`;
+`description_too_long`: one has more characters; `stream_options_unknown`: a stream may not be asked
+for its usage;
 `tool_choice_refused`: it takes no `tool_choice` but `auto`; `tools_unknown`: the model
 takes no tools; `tool_refused`: one definition is
 refused, by the group `name`, `index`, `inner`, `path` or `schema` (see `refused_tools`);
@@ -74,7 +79,8 @@ request allows, but `most` tokens, or as many as the groups `limit` and `input` 
 `name_refused`: a tool's name is refused; `name_kept`: the service keeps the name for itself, in
 the group `name`; `context_too_long`: the request has more tokens than
 the model's context, and the groups `limit`, `sent` and `reserved` may say how many;
-`request_too_large`: it has too many bytes; `picture_refused`: a picture or document cannot be
+`request_too_large`: it has too many bytes; `result_pictures_refused`: a call's result may have no
+pictures; `picture_refused`: a picture or document cannot be
 read; `pictures_unknown`: the model takes none; `content_refused`: a filter of the service
 refuses what a message says."""
 

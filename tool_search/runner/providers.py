@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from types import MappingProxyType
@@ -14,6 +14,8 @@ from tool_search.config.bot import ProviderConfig
 from tool_search.config.provider_strings import api_keys, provider_from_string
 from tool_search.config.providers import ProfileSettings
 from tool_search.errors import ConfigurationError, UnsupportedStrategyError
+from tool_search.i18n import Language, text
+from tool_search.messages import Notice, RequestPlan
 from tool_search.providers.base import ChatProvider, ConnectedProvider
 from tool_search.providers.errors import ProviderHealth
 from tool_search.providers.profiles import ProviderProfile
@@ -163,6 +165,7 @@ class ProviderPool:
     ) -> None:
         self.providers = dict(providers)
         self.health = ProviderHealth({name: cooldowns[name] for name in providers})
+        self._told: set[str] = set()
 
     def add(self, name: str, provider: ChatProvider, cooldown_s: float) -> None:
         """Add a provider, the last in order."""
@@ -172,6 +175,15 @@ class ProviderPool:
     def profile(self, name: str) -> ProviderProfile:
         """Return the current profile of a provider."""
         return self.providers[name].profile
+
+    def notices(self, name: str, plan: RequestPlan, language: Language) -> Iterator[Notice]:
+        """Yield, once for a provider, what its requests with tools go without."""
+        profile = self.profile(name)
+        if plan.tools and not profile.reasons_with_tools and name not in self._told:
+            self._told.add(name)
+            keys = ("doctor.reasoning_off", "remedy.reasoning_off")
+            said = (text(key, language, model=profile.model, provider=name) for key in keys)
+            yield Notice("reasoning_off", " ".join(said))
 
     def learn(self, name: str, profile: ProviderProfile) -> None:
         """Use the profile that an endpoint's answers have shown for a model.

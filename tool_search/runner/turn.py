@@ -423,7 +423,8 @@ class Turn:
 
     def _noticed(self, profile: ProviderProfile, plan: RequestPlan) -> Iterator[RunnerWarning]:
         """Yield the session's notices, and a warning if a prompt cache ends without one."""
-        notices = self.session.take_notices()
+        own = self.pool.notices(self.provider, plan, self.session.language)
+        notices = (*self.session.take_notices(), *own)
         for notice in notices:
             yield self._warning(notice.code, notice.message)
         moved = self.prefixes.check(

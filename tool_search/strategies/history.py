@@ -129,7 +129,10 @@ class DefinitionRenderer(MessageRenderer):
         if message.role == "assistant" and message.tool_calls:
             return self._with_called(message)
         if message.role == "tool" and not isinstance(message.content, str):
-            return replace(message, content=tuple(map(self._with_definitions, message.content)))
+            # Kimi refuses a second definition; only a result that would be empty repeats them.
+            is_said = isinstance(message.content[0], TextPart)
+            parts = (self._with_definitions(p, repeats=not is_said) for p in message.content)
+            return replace(message, content=tuple(filter(None, parts)))
         return message
 
     def _by_wire_name(self, conversation: PlanInput) -> dict[str, str]:
@@ -164,11 +167,11 @@ class DefinitionRenderer(MessageRenderer):
     def _discovery(self, name: str) -> str | None:
         return self._asked.setdefault(name, self._discovered.get(name))
 
-    def _with_definitions(self, part: ContentPart) -> ContentPart:
+    def _with_definitions(self, part: ContentPart, *, repeats: bool) -> ContentPart | None:
         if not isinstance(part, ReferencePart):
             return part
         new = [name for name in part.names if name not in self._shown]
-        return self._reference(new) if new else self._reference(part.names)
+        return self._reference(new or part.names) if new or repeats else None
 
     def _reference(self, names: tuple[str, ...] | list[str]) -> ReferencePart:
         """Return these names with their definitions, without those that the list declares."""

@@ -56,6 +56,7 @@ def check_providers(bot: Examined) -> Iterator[Finding]:
         yield from _check_model(provider, index)
         yield from _check_sdk(provider, index)
         yield from _check_native(provider, index, bot)
+        yield from _check_reasoning(provider, index, bot)
         yield from _check_time(provider, index, bot)
         same = (provider.type, provider.model, provider.base_url)
         if (other := seen.setdefault(same, provider.id)) != provider.id:
@@ -172,6 +173,17 @@ def _check_native(provider: ProviderConfig, index: int, bot: Examined) -> Iterat
                 "strategy": profile.strategy,
                 "host": host,
             },
+        )
+
+
+def _check_reasoning(provider: ProviderConfig, index: int, bot: Examined) -> Iterator[Finding]:
+    """Yield a note if a model reasons only in requests without tools."""
+    profile = bot.profiles.get(provider.id)
+    if profile is not None and not profile.reasons_with_tools:
+        yield Finding(
+            code="reasoning_off",
+            path=("providers", index, "type"),
+            values={"provider": provider.id, "model": provider.model},
         )
 
 
