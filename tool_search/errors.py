@@ -196,6 +196,7 @@ class ProviderError(ToolSearchError):
         code: The provider's own error type or code, or None.
         detail: The provider's message, without keys or headers.
         retry_after_s: The seconds to wait before the next request; None: it names none.
+        picture: The address of the picture whose place the message names; empty: it names none.
     """
 
     def __init__(
@@ -207,6 +208,7 @@ class ProviderError(ToolSearchError):
         code: str | None = None,
         retry_after_s: float | None = None,
         remedy: str = "",
+        picture: str = "",
     ) -> None:
         answer = f"HTTP {status}" if status is not None else "no answer"
         named = f", {code}" if code else ""
@@ -217,6 +219,7 @@ class ProviderError(ToolSearchError):
         self.code = code
         self.detail = detail
         self.retry_after_s = retry_after_s
+        self.picture = picture
 
 
 class AllProvidersFailedError(ToolSearchError):

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from pydantic import SecretStr
 
+from tool_search.adapters.wire.requests import named_picture
 from tool_search.adapters.wire.values import list_of, text_of
 from tool_search.errors import ProviderError, ToolSearchError
 from tool_search.values.redaction import redacted_text
@@ -151,6 +152,7 @@ def raise_failure(
     secret: SecretStr,
     cause: Exception | None = None,
     key_env: str | None = None,
+    body: bytes = b"{}",
 ) -> NoReturn:
     """Raise the failure as a `ProviderError` with the key masked.
 
@@ -162,6 +164,7 @@ def raise_failure(
         secret: Its key.
         cause: The exception that reported the failure.
         key_env: The environment variable that the key came from, for the advice.
+        body: The request's body.
     """
     key = secret.get_secret_value()
     masked = _mask_secret(_shorten(failure.detail, _MAX_MASKED_CHARS), key)
@@ -172,6 +175,7 @@ def raise_failure(
         code=failure.code,
         retry_after_s=failure.retry_after_s,
         remedy=_key_advice(key_env) if failure.status == _KEY_REFUSED else "",
+        picture=named_picture(masked, body),
     )
     said = str(cause)
     if len(said) > _MAX_MASKED_CHARS or _mask_secret(said, key) != said:

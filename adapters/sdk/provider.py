@@ -199,6 +199,7 @@ class SDKProvider:
                 secret=self._api_key,
                 cause=exc,
                 key_env=self._api_key_env,
+                body=body,
             )
 
     async def _encode_off_loop(self, plan: RequestPlan) -> bytes:

@@ -9,6 +9,25 @@ from tool_search.providers.refusals import Answer
 __all__ = ["CONTENTS"]
 
 CONTENTS: tuple[Answer, ...] = (
+    Answer(
+        r"(?:too much media|too many images and documents): .{0,80}> (?P<most>\d+)",
+        "too_many_pictures",
+        "claude-code 23392, 24541; an older one: `too many images and documents: 104 + 1 > 100`",
+        service="Anthropic",
+        words="Too much media: 0 document pages + 104 images > 100",
+        rule="at most 100 pictures",
+        date="2026-01",
+    ),
+    Answer(
+        r"exceed max allowed size for many-image requests",
+        "too_many_pictures",
+        "claude-code 34120, 52220, 61284",
+        service="Anthropic",
+        words="messages.0.content.0.image.source.base64.data: At least one of the image "
+        "dimensions exceed max allowed size for many-image requests: 2000 pixels",
+        rule="no large picture among more than 20",
+        date="2026-03",
+    ),
     *(
         Answer(
             pattern,

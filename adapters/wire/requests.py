@@ -7,6 +7,8 @@ written for each request. The bytes are the same with and without the kept ones.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -28,12 +30,15 @@ __all__ = [
     "encoded_body",
     "encoded_messages",
     "json_bytes",
+    "named_picture",
     "result_texts",
     "settled_count",
     "user_content",
     "with_extra_body",
     "with_tools",
 ]
+
+_PLACE = re.compile(r"\b(?:messages|input)[.\[]\d[\w.\[\]]{0,100}")
 
 JSON = Mapping[str, Any]
 Pieces = list[bytes | bytearray]
@@ -97,6 +102,40 @@ def result_texts(content: str | Iterable[ContentPart], rule: NameRule) -> Iterat
             yield part.text
         elif isinstance(part, ReferencePart) and not part.tools:
             yield compact_json([wire_name(name, rule) for name in part.names])
+
+
+def named_picture(said: str, body: bytes) -> str:
+    """Return the address of the picture at the first place that a refusal names, or nothing.
+
+    Args:
+        said: What the service says, as `messages.88.content.1.image.source: ...`.
+        body: The request.
+    """
+    named = _PLACE.search(said)
+    if named is None:
+        return ""
+    here = json.loads(body)
+    for step in re.findall(r"\w+", named[0]):
+        if isinstance(here, list) and step.isdecimal() and int(step) < len(here):
+            here = here[int(step)]
+        elif isinstance(here, dict) and isinstance(here.get(step), dict | list):
+            here = here[step]
+    return next(_addresses(here), "")
+
+
+def _addresses(part: Any) -> Iterator[str]:
+    """Yield the addresses of the pictures in a part of a request, in any dialect."""
+    if isinstance(part, list):
+        for inner in part:
+            yield from _addresses(inner)
+    elif isinstance(part, dict):
+        image = part.get("image_url")
+        found = image.get("url") if isinstance(image, dict) else image
+        found = found or part.get("data") or part.get("url")
+        if isinstance(found, str):
+            yield found
+        else:
+            yield from _addresses([part.get("source"), part.get("content")])
 
 
 class WrittenHistory:

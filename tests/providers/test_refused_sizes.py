@@ -70,7 +70,7 @@ CONTENTS: dict[str, OmissionReason] = {
     "messages.46.content.9.image.source.base64: image exceeds 5 MB maximum: 6096280 bytes > "
     "5242880 bytes": "picture_refused",
     "messages.84.content.1.image.source.base64.data: At least one of the image dimensions exceed "
-    "max allowed size for many-image requests: 2000 pixels": "picture_refused",
+    "max allowed size for many-image requests: 2000 pixels": "too_many_pictures",
     "Image does not match the provided media type image/png": "picture_refused",
     "The image data you provided does not represent a valid image. Please check your input and try "
     "again with one of the supported image formats: ['image/jpeg']": "picture_refused",

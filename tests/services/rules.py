@@ -39,6 +39,7 @@ from tool_search.providers.profiles import ProviderProfile
 
 TOOLS = ("read_invoice", "water_plants", "book_flight", "tune_piano", "bake_bread")
 PICTURE = ImagePart("data:image/png;base64,iVBORw0KGgo=")
+LARGE = ImagePart("data:image/png;base64,iVBORw0KGgpMQVJHRQ==")
 FORBIDDEN = "the words that a filter does not let pass"
 
 
@@ -307,8 +308,27 @@ def _schema_of(function: JSON) -> dict[str, Any]:
 
 def shows_picture(body: JSON) -> bool:
     """True if a request has a picture."""
+    return _pictures(body) > 0
+
+
+def _pictures(body: JSON) -> int:
     said = json.dumps(body)
-    return any(f'"type": "{kind}"' in said for kind in ("image_url", "input_image", "image"))
+    return sum(said.count(f'"type": "{kind}"') for kind in ("image_url", "input_image", "image"))
+
+
+def _shows_large_among_many(_: Dialect, body: JSON) -> bool:
+    return _pictures(body) > 20 and LARGE.url.partition(",")[2] in json.dumps(body)
+
+
+async def _many_pictures(bot: Bot) -> None:
+    for tool in TOOLS:
+        await bot.ask(tool, *[PICTURE] * 40)
+
+
+async def _large_picture_first(bot: Bot) -> None:
+    await bot.ask(TOOLS[0], LARGE)
+    for tool in TOOLS[1:]:
+        await bot.ask(tool, *[PICTURE] * 9)
 
 
 def _is_recursive(_: Dialect, body: JSON) -> bool:
@@ -520,6 +540,16 @@ RULES: Mapping[str, ServiceRule] = {
         is_broken=lambda _, body: shows_picture(body),
         dialects=("openai_chat", "anthropic", "openai_responses"),
         talk=picture_then_text,
+    ),
+    "at most 100 pictures": ServiceRule(
+        is_broken=lambda _, body: _pictures(body) > 100,
+        dialects=("anthropic",),
+        talk=_many_pictures,
+    ),
+    "no large picture among more than 20": ServiceRule(
+        is_broken=_shows_large_among_many,
+        dialects=("anthropic",),
+        talk=_large_picture_first,
     ),
     "no result says what is forbidden": ServiceRule(
         is_broken=lambda _, body: FORBIDDEN in json.dumps(body),

@@ -21,7 +21,7 @@ from tool_search.conversation.synthetic_searches import InsertionPoint, Syntheti
 from tool_search.conversation.tools import ToolState
 from tool_search.discovery.state import DiscoveryState
 from tool_search.i18n import text
-from tool_search.messages import Message
+from tool_search.messages import ImagePart, Message
 from tool_search.providers.omissions import (
     EVERYBODY,
     OF_PICTURES,
@@ -69,6 +69,9 @@ class SentHistory:
         self._discoveries = discoveries
         self._limits = limits
         self._omissions = Omissions(omissions)
+        # By endpoint: the length of the history that it took, and contents that may be at fault.
+        self._taken: dict[str, int] = {}
+        self._suspected: dict[str, set[int]] = {}
         self._without_tools: set[str] = set()
 
     @property
@@ -78,12 +81,17 @@ class SentHistory:
 
     def to(self, profile: ProviderProfile) -> tuple[Message, ...]:
         """Return the history as requests to a provider carry it."""
+        self._limit_pictures(profile)
         view = self._view(with_pictures=profile.takes_pictures)
         return self._omissions.shown(self._log.messages, profile.origin, view)
 
     def follow_inserted(self, place: int, count: int) -> None:
         """Follow messages that were inserted into the history before one of it."""
         self._omissions.inserted(place, count)
+        self._suspected = {
+            origin: {index + count if index >= place else index for index in places}
+            for origin, places in self._suspected.items()
+        }
 
     def follow_truncated(self) -> None:
         """Follow a history that lost its last messages."""
@@ -138,21 +146,41 @@ class SentHistory:
         self._leave_out_turns(omission, f"a request to {profile.model!r} was too long")
         return True
 
-    def leave_out(self, profile: ProviderProfile, why: OmissionReason) -> Refused | None:
+    def leave_out(
+        self,
+        profile: ProviderProfile,
+        why: OmissionReason,
+        *,
+        picture: str = "",
+        most: int = 0,
+        is_guess: bool = False,
+    ) -> Refused | None:
         """Have requests to a provider leave out the content that it refused.
 
-        The newest content that can be meant goes: results since the last reply, else the
-        user's last message, else older content.
+        The picture that it names goes, or else the newest content that can be meant: results
+        since the last reply, what it was never sent before, the user's last message, older
+        content. Of too many pictures the oldest go.
+
+        Args:
+            profile: The provider.
+            why: The reason.
+            picture: The address of the picture that it names.
+            most: The most pictures that it takes.
+            is_guess: True if the service did not say what it refused.
 
         Returns:
             Whose content it was; None if all that it could be is left out already.
         """
         known, history = self._omissions.of(profile.origin).contents, self._log.messages
-        for refused, places in self._suspects(why):
+        for refused, places in self._suspects(profile, why, picture, most):
             left = [place for place in places if place not in known]
             if why in OF_PICTURES:
                 left = [place for place in left if pictured(history[place])]
             if left:
+                if refused == "message" and why == "message_refused":
+                    self.take_back(profile)
+                if is_guess or (refused == "older" and why == "message_refused"):
+                    self._suspected.setdefault(profile.origin, set()).update(left)
                 self._omissions.leave_out(profile.origin, dict.fromkeys(left, why))
                 what = f"{len(left)} message{'s' if len(left) > 1 else ''}"
                 self._tools.announce(
@@ -161,6 +189,31 @@ class SentHistory:
                 )
                 return refused
         return None
+
+    def accept(self, profile: ProviderProfile) -> None:
+        """Keep what is left out: a provider answered a request."""
+        self._taken[profile.origin] = len(self._log)
+        self._suspected.pop(profile.origin, None)
+
+    def take_back(self, profile: ProviderProfile) -> None:
+        """Send what was left out on suspicion again: a provider refused the request without it."""
+        self._omissions.take_back(profile.origin, self._suspected.pop(profile.origin, ()))
+
+    def shows_pictures_to(self, profile: ProviderProfile) -> bool:
+        """True if requests to a provider have pictures."""
+        return profile.takes_pictures and bool(self._pictured(profile))
+
+    def _limit_pictures(self, profile: ProviderProfile) -> None:
+        """Leave the oldest pictures out of requests to a provider that takes fewer."""
+        most, history = profile.max_pictures, self._log.messages
+        if most and sum(pictured(history[place]) for place in self._pictured(profile)) > most:
+            self.leave_out(profile, "too_many_pictures", most=most)
+
+    def _pictured(self, profile: ProviderProfile) -> list[int]:
+        """Return the indexes of messages whose pictures a provider is sent."""
+        omission, history = self._omissions.of(profile.origin), self._log.messages
+        sent = range(omission.turns_before, len(history))
+        return [n for n in sent if n not in omission.contents and pictured(history[n])]
 
     def hides_pictures_from(self, profile: ProviderProfile) -> bool:
         """True if the user's last message has pictures that a provider would not be sent."""
@@ -176,21 +229,52 @@ class SentHistory:
         self._without_tools.add(profile.origin)
         return bool(self._tools.catalog)
 
-    def _suspects(self, why: OmissionReason) -> Iterator[tuple[Refused, Sequence[int]]]:
-        """Yield the indexes of messages that a provider may have refused, the newest first.
+    def _suspects(
+        self, profile: ProviderProfile, why: OmissionReason, picture: str, most: int
+    ) -> Iterator[tuple[Refused, Sequence[int]]]:
+        """Yield the indexes of messages that a provider may have refused, the likeliest first.
 
         Results of searches are not among them: they load tools.
         """
         history, user = self._log.messages, self._log.last_user
         end, searches = len(history), self._tools.search_tool_name
-        results = takewhile(lambda i: history[i].role == "tool", range(end - 1, -1, -1))
+        newest = takewhile(lambda i: history[i].role == "tool", range(end - 1, -1, -1))
+        results = [i for i in newest if history[i].name != searches]
+        named = [i for i in range(end) if picture and _has_picture(history[i], picture)]
+        is_old = user not in named and not set(named).intersection(results)
+        if why == "too_many_pictures":
+            yield from self._oldest_pictures(profile, named if is_old else [], most)
+            return
+        if named:
+            yield "older" if is_old else "message" if user in named else "result", named
         if why != "message_too_long":
-            yield "result", [i for i in results if history[i].name != searches]
+            yield "result", results
+        if why == "message_refused":
+            # What it has answered before is not at fault.
+            unseen = range(self._taken.get(profile.origin, 0), user or 0)
+            for role in ("tool", "user"):
+                said = (i for i in unseen if history[i].role == role)
+                yield "older", [i for i in said if history[i].name != searches]
         if user is not None:
             yield "message", [user]
         if why != "message_too_long":
             said = (i for i in range(end) if history[i].role != "assistant")
             yield "older", [i for i in said if history[i].name != searches]
+
+    def _oldest_pictures(
+        self, profile: ProviderProfile, named: Sequence[int], most: int
+    ) -> Iterator[tuple[Refused, Sequence[int]]]:
+        """Yield the messages whose pictures are too many: once the named, then the older half."""
+        history, shown = self._log.messages, self._pictured(profile)
+        if "too_many_pictures" not in self._omissions.of(profile.origin).contents.values():
+            yield "older", named
+        room, left = most // 2 - sum(pictured(history[place]) for place in shown[-1:]), []
+        for place in reversed(shown[:-1]):
+            room -= pictured(history[place])
+            if room < 0:
+                left.append(place)
+        yield "older", left
+        yield "message", shown[-1:]
 
     def keep_within_limits(self) -> None:
         """Leave out of requests as much as the settings require, when a user's turn begins."""
@@ -249,6 +333,13 @@ class SentHistory:
             search_tool_name=self._tools.search_tool_name,
             with_pictures=with_pictures,
         )
+
+
+def _has_picture(message: Message, address: str) -> bool:
+    """True if a message has a picture of this address, or of this data."""
+    parts = () if isinstance(message.content, str) else message.content
+    urls = (part.url for part in parts if isinstance(part, ImagePart))
+    return any(address in (url, url.partition(",")[2]) for url in urls)
 
 
 class HostHistory:

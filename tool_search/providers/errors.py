@@ -90,6 +90,8 @@ _READ_WHEN_BROKEN: frozenset[Meaning] = frozenset(
     )
 )  # fmt: skip
 _MAX_KEPT_NAMES = 40
+# Anthropic, Vision: in a request of more pictures, each has at most 2,000 pixels a side.
+_MANY_PICTURES = 20
 # No form of a request helps against these.
 _OF_THE_ACCOUNT = re.compile(
     r"credit|balance|billing|quota|payment|api.?key|unauthori[sz]ed|permission"
@@ -123,7 +125,8 @@ class ErrorAction:
         wait_s: Seconds to wait before the request is sent once more.
         share: The size that the messages should have, as a share of the current size.
         measure: The unit of that size.
-        left_out: The reason to leave out the newest content.
+        left_out: The reason to leave out a content.
+        most: The most pictures of a request.
         is_unknown: True if no row of the tables has the words of a refused request.
     """
 
@@ -137,6 +140,7 @@ class ErrorAction:
     share: float = 1.0
     measure: Measure = "tokens"
     left_out: OmissionReason = "picture_refused"
+    most: int = 0
     is_unknown: bool = field(default=False, compare=False)
 
 
@@ -472,6 +476,16 @@ def _without_picture(refusal: _Refusal) -> ErrorAction:
     return ErrorAction(remedy="leave_out", left_out="picture_refused")
 
 
+def _with_fewer_pictures(refusal: _Refusal) -> ErrorAction:
+    named = int(refusal.found.groupdict().get("most") or 0)
+    return ErrorAction(
+        remedy="leave_out",
+        left_out="too_many_pictures",
+        most=named or _MANY_PICTURES,
+        profile=replace(refusal.profile, max_pictures=named) if named else None,
+    )
+
+
 def _without_pictures(refusal: _Refusal) -> ErrorAction:
     profile = replace(refusal.profile, takes_pictures=False)
     return ErrorAction(remedy="leave_out", left_out="pictures_unknown", profile=profile)
@@ -517,6 +531,7 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
     "request_too_large": _with_fewer_bytes,
     "result_pictures_refused": _without_result_pictures,
     "picture_refused": _without_picture,
+    "too_many_pictures": _with_fewer_pictures,
     "pictures_unknown": _without_pictures,
     "content_refused": _without_content,
 }

@@ -9,7 +9,7 @@ that a service refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -80,13 +80,20 @@ EVERYBODY = ""
 """The key of omissions that apply to every endpoint."""
 
 OmissionReason = Literal[
-    "picture_refused", "pictures_unknown", "message_refused", "message_too_long"
+    "picture_refused",
+    "pictures_unknown",
+    "too_many_pictures",
+    "message_refused",
+    "message_too_long",
 ]
 """The reason to leave out a content: `picture_refused`, the service could not read its pictures;
-`pictures_unknown`, the model takes none; `message_refused`, the service refused the message;
-`message_too_long`, it does not fit into the model's context."""
+`pictures_unknown`, the model takes none; `too_many_pictures`, it takes fewer, or smaller ones;
+`message_refused`, the service refused the message; `message_too_long`, it does not fit into the
+model's context."""
 
-OF_PICTURES: frozenset[OmissionReason] = frozenset({"picture_refused", "pictures_unknown"})
+OF_PICTURES: frozenset[OmissionReason] = frozenset(
+    {"picture_refused", "pictures_unknown", "too_many_pictures"}
+)
 """The reasons that leave out pictures alone."""
 
 _SHORT_RESULT = 1_000
@@ -159,6 +166,11 @@ class Omissions:
         """Replace these contents by a line of text in requests to an endpoint."""
         own = self._entries.get(endpoint, Omission(endpoint=endpoint))
         self.put(replace(own, contents={**own.contents, **contents}))
+
+    def take_back(self, endpoint: str, places: Collection[int]) -> None:
+        """Send these contents again."""
+        own = self._entries.get(endpoint, Omission(endpoint=endpoint))
+        self.put(replace(own, contents={n: w for n, w in own.contents.items() if n not in places}))
 
     def shown(
         self, history: tuple[Message, ...], endpoint: str, view: HistoryView
@@ -380,12 +392,12 @@ class _Shown:
         return self._whole
 
 
-def pictured(message: Message) -> bool:
-    """True if a message has a picture, or a document as native blocks of its service."""
+def pictured(message: Message) -> int:
+    """Return the number of a message's pictures; native blocks of its service count as one."""
     if message.role == "assistant":
-        return False
+        return 0
     parts = () if isinstance(message.content, str) else message.content
-    return message.native is not None or any(isinstance(part, ImagePart) for part in parts)
+    return sum(isinstance(part, ImagePart) for part in parts) or int(message.native is not None)
 
 
 def _current_turn(history: Sequence[Message]) -> int:

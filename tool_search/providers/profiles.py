@@ -96,6 +96,7 @@ class ProviderProfile:
         max_schema_levels: The most levels of a schema, the whole one included; None: no limit
             is known.
         max_description: The most characters of a tool's description; None: likewise.
+        max_pictures: The most pictures of a request; None: no limit is known.
         takes_pictures: True if the model sees pictures; False: they are left out.
         takes_stream_options: Of OpenAI Chat: True if a stream may be asked for its usage.
         takes_tool_choice_none: True if `tool_choice` may be `none`; False: a request for an
@@ -135,6 +136,7 @@ class ProviderProfile:
     schema_rules: SchemaRules = "json_schema"
     max_schema_levels: int | None = None
     max_description: int | None = None
+    max_pictures: int | None = None
     takes_pictures: bool = True
     takes_stream_options: bool = True
     takes_tool_choice_none: bool = True

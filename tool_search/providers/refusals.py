@@ -51,6 +51,7 @@ Meaning = Literal[
     "request_too_large",
     "result_pictures_refused",
     "picture_refused",
+    "too_many_pictures",
     "pictures_unknown",
     "content_refused",
 ]
@@ -80,9 +81,9 @@ request allows, but `most` tokens, or as many as the groups `limit` and `input` 
 the group `name`; `context_too_long`: the request has more tokens than
 the model's context, and the groups `limit`, `sent` and `reserved` may say how many;
 `request_too_large`: it has too many bytes; `result_pictures_refused`: a call's result may have no
-pictures; `picture_refused`: a picture or document cannot be
-read; `pictures_unknown`: the model takes none; `content_refused`: a filter of the service
-refuses what a message says."""
+pictures; `picture_refused`: a picture or document cannot be read; `too_many_pictures`: there are
+more than the group `most`, or than may be so large; `pictures_unknown`: the model takes none;
+`content_refused`: a filter of the service refuses what a message says."""
 
 _TABLES: Mapping[Dialect, str] = {
     "anthropic": "tool_search.adapters.anthropic.errors",

@@ -46,6 +46,7 @@ class TurnRefusals:
         *,
         repeats: Repeats,
         is_last: bool,
+        has_pictures: bool = False,
     ) -> ErrorAction:
         """Return the action for an error; each action is repeated a limited number of times.
 
@@ -56,8 +57,12 @@ class TurnRefusals:
             sent: The tools that were sent.
             repeats: The requests for this reply that were sent again.
             is_last: True if every other provider has failed.
+            has_pictures: True if the request has pictures, which may be at fault.
         """
         action = classify_error(error, asked, sent)
+        if action.is_unknown and has_pictures and not repeats[provider, "leave_out"]:
+            repeats[provider, "leave_out"] += 1
+            return ErrorAction(remedy="leave_out", is_unknown=True)
         waits_in_vain = action.remedy == "wait" and provider != self.primary
         if waits_in_vain or not _may_repeat(action, provider, repeats):
             # A remedy that does not help leaves a refusal as unknown as strange words do.

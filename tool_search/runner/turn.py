@@ -332,8 +332,9 @@ class Turn:
                 asked = replace(profile, strategy=plan.strategy)
                 is_last = self.pool.providers.keys() <= {*failed, self.provider}
                 verdict = self._refusals.action(
-                    error, self.provider, asked, self._sent(plan), repeats=repeats, is_last=is_last
-                )
+                    error, self.provider, asked, self._sent(plan), repeats=repeats,
+                    is_last=is_last, has_pictures=self.session.sent.shows_pictures_to(asked),
+                )  # fmt: skip
                 discarded = "".join(streamed)
                 async with aclosing(
                     self._pass_on(verdict, error, failed, causes, discarded=discarded)
@@ -342,6 +343,7 @@ class Turn:
                         yield event
             else:
                 self.pool.health.succeeded(self.provider)
+                self.session.sent.accept(profile)
                 self._refusals.answered(self.provider)
                 return
 
@@ -367,8 +369,7 @@ class Turn:
             verdict, notice = await self._shortened(verdict)
             if notice is not None:
                 yield self._warning(notice.code, notice.message)
-        if verdict.remedy == "leave_out":
-            verdict = self._left_out(verdict)
+        verdict = self._left_out(verdict, error)
         if verdict.remedy == "next_provider":
             failed.add(self.provider)
             for event in self._move_on(verdict, failed, causes):
@@ -402,13 +403,18 @@ class Turn:
             return verdict, notice
         return ErrorAction(remedy="leave_out", left_out="message_too_long"), notice
 
-    def _left_out(self, verdict: ErrorAction) -> ErrorAction:
-        """Leave out of later requests here what was refused.
-
-        A refused part of the newest message may fit another provider.
-        """
+    def _left_out(self, verdict: ErrorAction, error: ProviderError) -> ErrorAction:
+        """Leave out of later requests here what was refused; another provider may take it."""
+        profile = self.pool.profile(self.provider)
+        if verdict.remedy != "leave_out":
+            if verdict.remedy == "next_provider" and not verdict.cools_down:
+                self.session.sent.take_back(profile)
+            return verdict
         self.prefixes.forget(self.provider)
-        refused = self.session.sent.leave_out(self.pool.profile(self.provider), verdict.left_out)
+        refused = self.session.sent.leave_out(
+            profile, verdict.left_out, picture=error.picture, most=verdict.most,
+            is_guess=verdict.is_unknown,
+        )  # fmt: skip
         if refused in ("result", "older"):
             return verdict
         if refused == "message":
