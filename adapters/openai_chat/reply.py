@@ -364,9 +364,14 @@ class _Detail:
 
 
 def _content(content: object) -> str:
-    """Return the text; some endpoints (Mistral) send a list of parts instead."""
+    """Return the text; some endpoints (Mistral) send a list of parts instead.
+
+    Cloudflare sends JSON that the model wrote as the object that it is.
+    """
     if isinstance(content, str):
         return content
+    if isinstance(content, Mapping) and content:
+        return text_of(content.get("text")) or compact_json(content)
     parts = map(mapping_of, list_of(content))
     return "".join(text_of(part.get("text")) for part in parts if part.get("type") == "text")
 

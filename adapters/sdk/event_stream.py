@@ -14,6 +14,8 @@ from tool_search.adapters.sdk.failures import REPLY_TOO_LARGE, Failure, ReplyFai
 __all__ = ["EventDecoder", "SentEvent"]
 
 _ENDS = (b"\n", b"\r")
+# Some servers break off with the body of an error, without `data:` (llm_wiki 628).
+_ERROR = (b'{"error"', b'{ "error"', b'{"type":"error"', b'{"type": "error"')
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -26,6 +28,8 @@ class SentEvent(NamedTuple):
 
 class EventDecoder:
     """A decoder of a stream's bytes into events; comments and unused fields are skipped.
+
+    A line that is an error's JSON counts as data.
 
     Args:
         max_event_bytes: The longest event.
@@ -88,6 +92,9 @@ class EventDecoder:
             self._data.append(value.removeprefix(b" "))
         elif field == b"event":
             self._name = value.removeprefix(b" ")
+        elif line.startswith(_ERROR):
+            yield from self._end_event()
+            yield SentEvent(b"", line)
 
     def _end_event(self) -> Iterator[SentEvent]:
         event = SentEvent(self._name, b"\n".join(self._data))

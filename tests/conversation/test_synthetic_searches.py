@@ -115,7 +115,7 @@ def test_no_synthetic_search_is_between_a_call_and_its_result(chat: Chat) -> Non
     chat.session.adopt_history(chat.session.history[-1:])
     chat.begin(CLAUDE, "again")
     roles = [message.role for message in chat.session.history]
-    assert roles == ["assistant", "tool", "assistant", "tool", "user"]
+    assert roles == ["user", "assistant", "tool", "assistant", "tool", "user"]
 
 
 def test_a_bot_that_reads_its_own_history_each_turn_gets_the_search_in_its_place() -> None:

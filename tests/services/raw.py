@@ -62,6 +62,7 @@ class RawService:
         reasoning: What its replies think; None: nothing.
         streams: It answers the Chat format in chunks.
         searches: The searches of a reply, side by side; Chat only.
+        change: Changes a whole reply before it is sent.
         failing: A model that answers 503 once a turn of it has a result.
         status: Of its refusals.
         wrap: Makes the body of a refusal.
@@ -73,6 +74,7 @@ class RawService:
     reasoning: Reasoning | None = None
     streams: bool = False
     searches: int = 1
+    change: Callable[[JSON], JSON] = lambda reply: reply
     failing: str | None = None
     status: int = 400
     wrap: Callable[[str], object] = vendor_error
@@ -126,7 +128,7 @@ class RawService:
             error = {"message": "overloaded", "type": "overloaded_error"}
             return "application/json", 503, json.dumps({"type": "error", "error": error}).encode()
         self.bodies.append(body)
-        reply = _RENDER[dialect](step, body, self._reasoning(step, body))
+        reply = self.change(_RENDER[dialect](step, body, self._reasoning(step, body)))
         if dialect == "openai_chat" and self.streams:
             return "text/event-stream", 200, _chunks(reply)
         return "application/json", 200, json.dumps(reply).encode()

@@ -21,7 +21,7 @@ from tool_search.messages import (
     ToolCall,
 )
 from tool_search.search.index.protocol import SearchResult
-from tool_search.values.json import shown
+from tool_search.values.json import compact_json, shown
 
 __all__ = [
     "CallPlace",
@@ -44,6 +44,9 @@ __all__ = [
 # with both results after them, a user's message before a result, an id that comes back in
 # every reply, no id at all. A result that has a call is never lost to any of these.
 
+
+# It is in no list of tools; craft-agents 449, ControlFlow 107.
+_WRAPPERS = ("multi_tool_use.parallel", "multi_tool_use_parallel")
 
 CallPlace = tuple[int, int]
 """The index of a message, and that of a call in it."""
@@ -356,16 +359,32 @@ def pair_results(history: Iterable[Message], *, answer: str) -> tuple[Message, .
 def with_own_ids(reply: Message, taken: AbstractSet[str]) -> Message:
     """Return a reply, each of its calls under an id of its own.
 
-    Its own blocks are left out if they name an id that had to change.
+    Its own blocks are left out if they name an id that had to change. A call of several calls,
+    as GPT writes it at times, is read as those.
 
     Args:
         reply: The reply as a provider gave it.
         taken: The ids of the calls before it.
     """
+    if any(call.name in _WRAPPERS for call in reply.tool_calls):
+        calls = tuple(inner for call in reply.tool_calls for inner in _unwrapped(call))
+        reply = replace(reply, tool_calls=calls, native=None)
     ids = {call.id for call in reply.tool_calls}
     if len(ids) == len(reply.tool_calls) and ids.isdisjoint(taken) and "" not in ids:
         return reply
     return _with_calls(reply, _with_own_ids(reply.tool_calls, set(taken), {}))
+
+
+def _unwrapped(call: ToolCall) -> Iterator[ToolCall]:
+    """Yield the calls in a call of GPT's wrapper, or the call itself."""
+    uses = (call.parsed_arguments() or {}).get("tool_uses") if call.name in _WRAPPERS else None
+    named = [use for use in uses if isinstance(use, Mapping)] if isinstance(uses, list) else []
+    for number, use in enumerate(named):
+        name = str(use.get("recipient_name", "")).removeprefix("functions.")
+        arguments = compact_json(use.get("parameters") or {})
+        yield replace(call, id=f"{call.id}_{number}", name=name, arguments=arguments)
+    if not named:
+        yield call
 
 
 def _with_calls(reply: Message, calls: tuple[ToolCall, ...]) -> Message:

@@ -105,13 +105,13 @@ class SyntheticSearches:
         Args:
             tools: The tools to show, oldest discovery first.
             before: The user's message that will follow it.
-            history: The messages before that message; if there are none, a fixed line of the
-                user's comes first, since no history begins with a call.
+            history: The messages before that message; if none is the user's, a fixed line of
+                the user's comes first, since no conversation begins with a call.
             total_tools: The number of deferred tools that everybody may call.
             language: The language of the opening line.
         """
         messages = self._search_messages(tools, place=len(history), total_tools=total_tools)
-        if not history:
+        if not _has_user(history):
             messages = (_opening_line(language), *messages)
         self._points.append(_point_at(before, history, messages))
         return messages
@@ -200,7 +200,8 @@ class SyntheticSearches:
         """Return a bot's own history with the searches back at their places.
 
         A search without a place is forgotten: its tools will be shown anew. One that now
-        comes first gets an opening line, as in `write`.
+        comes first gets an opening line, as in `write`, and so does a call of the model's:
+        services refuse a history that begins with it.
         """
         messages = list(history)
         shown = {call.id for message in messages for call in message.tool_calls}
@@ -216,7 +217,7 @@ class SyntheticSearches:
             key = fingerprint, seen[fingerprint]
             seen[fingerprint] += 1
             before, after = places.get((*key, False)), places.get((*key, True))
-            if before is not None and not whole and before.messages[0].role != "user":
+            if before is not None and not _has_user(whole) and before.messages[0].role != "user":
                 opened = (_opening_line(language), *before.messages)
                 before = replace(before, messages=opened)
             found.extend(point for point in (before, after) if point is not None)
@@ -224,6 +225,8 @@ class SyntheticSearches:
             whole.append(message)
             whole.extend(_missing(after, shown))
         self._points = found
+        if whole and whole[0].tool_calls:
+            whole.insert(0, Message(role="user", content=text("left_out.turns", language)))
         return whole
 
     def _search_messages(
@@ -270,6 +273,10 @@ def _missing(point: InsertionPoint | None, shown: Container[str]) -> tuple[Messa
     if point is None or any(call.id in shown for m in point.messages for call in m.tool_calls):
         return ()
     return point.messages
+
+
+def _has_user(history: Iterable[Message]) -> bool:
+    return any(message.role == "user" for message in history)
 
 
 def _opening_line(language: Language) -> Message:

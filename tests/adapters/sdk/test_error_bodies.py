@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.contract import KEY, Adapter, plan_of, reply_of
-from tests.adapters.sdk.raw_server import DIALECTS, event, head_of, sends, serving
+from tests.adapters.sdk.raw_server import DIALECTS, head_of, sends, serving
 from tool_search.errors import ProviderError
 
 RULE = "The reasoning_content in the thinking mode must be passed back to the API."
@@ -94,9 +94,11 @@ async def test_a_code_is_found_beside_or_within_the_words(
     assert (await refused(adapter, json.dumps(body).encode())).code == code
 
 
-async def test_a_refusal_in_a_stream_is_read_whole(adapter: Adapter) -> None:
+@pytest.mark.parametrize("prefix", ["data: ", "", ": comment\n\n"])
+async def test_a_refusal_in_a_stream_is_read_whole(adapter: Adapter, prefix: str) -> None:
     error = {"message": "Param Incorrect", "code": "400", "param": RULE}
-    failed = await refused(adapter, event({"error": error}), streamed=True)
+    sent = f"{prefix}{json.dumps({'error': error})}\n\n".encode()
+    failed = await refused(adapter, sent, streamed=True)
     assert failed.detail == f"Param Incorrect ({RULE})"
 
 
