@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from tool_search.cli.chat.cost import ConversationCost, ProviderCost
-from tool_search.cli.chat.prices import KNOWN_PRICES, Price, known_price
+from tool_search.cli.chat.prices import OWN_PRICES, Price, known_price
 from tool_search.config.bot import ProviderConfig
 from tool_search.i18n import LANGUAGES, Language
 from tool_search.providers.base import Usage
@@ -78,7 +79,7 @@ def test_prices_are_those_that_the_benchmarks_name_with_their_pages() -> None:
          row["written"], row["output"])
         for row in json.loads((ROOT / "benchmarks" / "prices.json").read_text("utf-8"))
     }  # fmt: skip
-    for price in KNOWN_PRICES:
+    for price in OWN_PRICES:
         row = (price.model, price.host, price.input, price.read, price.written, price.output)
         assert row in listed
         assert price.date
@@ -92,6 +93,9 @@ def test_prices_are_those_that_the_benchmarks_name_with_their_pages() -> None:
         ("claude-sonnet-4-6-fast", None, False),
         ("claude-sonnet-4-6", "https://proxy.example", False),
         ("claude-sonnet-4-6", "https://api.anthropic.com", True),
+        ("claude-opus-5-5", None, True),
+        ("qwen3.7-plus", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", True),
+        ("qwen3.7-plus", "https://dashscope.example/v1", False),
         ("deepseek-flash", "https://api.deepseek.com/v1", True),
         ("deepseek-flash", None, False),
     ],
@@ -101,3 +105,15 @@ def test_a_price_is_for_a_model_at_its_vendor(
 ) -> None:
     entry = ProviderConfig(id="p", type="anthropic", model=model, base_url=base_url)
     assert (known_price(entry) is not None) is known
+
+
+@pytest.mark.parametrize(
+    "row", json.loads((ROOT / "benchmarks" / "prices.json").read_text("utf-8"))
+)
+def test_prices_are_those_of_the_vendors_pages(row: dict[str, Any]) -> None:
+    """The pages that the benchmarks name, read by hand, are a second source for a few models."""
+    kind = row["dialect"]
+    entry = ProviderConfig(id="p", type=kind, model=row["model"], base_url=row["base_url"])
+    price = known_price(entry)
+    if price is not None:
+        assert (price.input, price.read, price.output) == (row["input"], row["read"], row["output"])

@@ -1,9 +1,12 @@
-"""Prices of models, in dollars for a million tokens, each with its page and date."""
+"""Prices of models, in dollars for a million tokens, each with its source."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
 from urllib.parse import urlsplit
 
 from tool_search.config.bot import ProviderConfig
@@ -11,11 +14,11 @@ from tool_search.config.kinds import dialect_of
 from tool_search.providers.base import Usage
 from tool_search.providers.known import OWN_HOSTS
 
-__all__ = ["KNOWN_PRICES", "Price", "known_price"]
+__all__ = ["OWN_PRICES", "Price", "known_price"]
 
 _MILLION = 1_000_000
-# A vendor's dated name of the same model: `-20260115`, `-2026-01-15`.
-_DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}")
+# The table finds a model by the beginning of its name, which a dearer variant may share.
+_SAME_MODEL = re.compile(r"|-latest|-\d{4}-?\d{2}-?\d{2}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +27,12 @@ class Price:
 
     Attributes:
         model: The model's name in requests.
-        host: The vendor's host; empty: the vendor of the dialect itself.
+        host: The vendor's host.
         input: Input that no cache has.
         read: Input from a cache.
         written: Input that is written into a cache.
         output: Output.
-        date: The date of the page; empty for prices of an option.
+        date: The date of the page, or the table; empty for prices of an option.
     """
 
     model: str = ""
@@ -55,28 +58,8 @@ class Price:
         return usage.output_tokens * self.output / _MILLION
 
 
-# Source: the pages that benchmarks/prices.json names for each; a test compares the two.
-KNOWN_PRICES: tuple[Price, ...] = (
-    Price(
-        model="claude-sonnet-4-6", input=3.0, read=0.3, written=3.75, output=15.0, date="2026"
-    ),
-    Price(model="gpt-5.4", input=2.5, read=0.25, written=2.5, output=15.0, date="2026-04-13"),
-    Price(
-        model="deepseek-flash", host="api.deepseek.com",
-        input=0.15, read=0.003, written=0.15, output=0.6, date="2026-10",
-    ),
-    Price(
-        model="deepseek-v4-pro", host="api.deepseek.com",
-        input=0.66, read=0.022, written=0.66, output=1.98, date="2026-10",
-    ),
-    Price(
-        model="kimi-k3", host="api.moonshot.ai",
-        input=3.0, read=0.3, written=3.0, output=15.0, date="2026-07-18",
-    ),
-    Price(
-        model="kimi-k2.6", host="api.moonshot.ai",
-        input=0.95, read=0.16, written=0.95, output=4.0, date="2026-06",
-    ),
+# What genai-prices lacks. Source: the page that benchmarks/prices.json names; a test compares them.
+OWN_PRICES: tuple[Price, ...] = (
     Price(
         model="qwen3.7-plus", host="dashscope-intl.aliyuncs.com",
         input=0.4, read=0.08, written=0.4, output=1.6, date="2026-06-03",
@@ -85,15 +68,41 @@ KNOWN_PRICES: tuple[Price, ...] = (
 
 
 def known_price(provider: ProviderConfig) -> Price | None:
-    """Return the price of a provider's model; None if it is not known."""
-    host = urlsplit(provider.base_url or "").hostname or ""
-    if host == OWN_HOSTS[dialect_of(provider.type)]:
-        host = ""  # the vendor's own address, written out
-    for price in KNOWN_PRICES:
-        same = provider.model == price.model or (
-            provider.model.startswith(price.model)
-            and _DATE.fullmatch(provider.model.removeprefix(price.model))
-        )
-        if same and host == price.host:
-            return price
-    return None
+    """Return the price of a provider's model at its endpoint; None if it is not known.
+
+    Source: the table of genai-prices, as it was installed; no request updates it. Of a price with
+    tiers, that of a short input.
+    """
+    # The table takes 50 ms to import.
+    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415
+
+    address = provider.base_url or f"https://{OWN_HOSTS[dialect_of(provider.type)]}"
+    own = [
+        p for p in OWN_PRICES if (p.model, p.host) == (provider.model, urlsplit(address).hostname)
+    ]
+    if own:
+        return own[0]
+    try:
+        _, model = get_snapshot().find_provider_model(provider.model, None, None, address)
+    except LookupError:
+        return None
+    if not _SAME_MODEL.fullmatch(provider.model.lower().removeprefix(model.id)):
+        return None
+    prices = vars(model.get_prices(datetime.now(UTC)))
+    fresh = _base(prices.get("input_mtok"))
+    output = _base(prices.get("output_mtok"))
+    if fresh is None or output is None:
+        return None
+    read, written = _base(prices.get("cache_read_mtok")), _base(prices.get("cache_write_mtok"))
+    return Price(
+        model=model.id,
+        input=fresh,
+        read=fresh if read is None else read,
+        written=fresh if written is None else written,
+        output=output,
+        date=f"(genai-prices {version('genai-prices')})",
+    )
+
+
+def _base(price: Any) -> float | None:
+    return None if price is None else float(getattr(price, "base", price))
