@@ -30,6 +30,7 @@ English: they are for logs and engineers, not for users of a chat.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -197,6 +198,8 @@ class ProviderError(ToolSearchError):
         detail: The provider's message, without keys or headers.
         retry_after_s: The seconds to wait before the next request; None: it names none.
         picture: The address of the picture whose place the message names; empty: it names none.
+        fields: The names of the fields of the request's body.
+        remedy: What to do, if that is known; empty: it is not.
     """
 
     def __init__(
@@ -207,6 +210,7 @@ class ProviderError(ToolSearchError):
         status: int | None = None,
         code: str | None = None,
         retry_after_s: float | None = None,
+        fields: Collection[str] = (),
         remedy: str = "",
         picture: str = "",
     ) -> None:
@@ -220,6 +224,8 @@ class ProviderError(ToolSearchError):
         self.detail = detail
         self.retry_after_s = retry_after_s
         self.picture = picture
+        self.fields = frozenset(fields)
+        self.remedy = remedy
 
 
 class AllProvidersFailedError(ToolSearchError):

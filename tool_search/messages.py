@@ -409,6 +409,7 @@ class RequestPlan:
         tool_use: `auto` if the model may call tools; `none` keeps them declared.
         cached_messages: Indexes of messages after which the prompt cache may end.
         cache_system: True if the prompt cache may end after the system text.
+        form: The fields of the provider's profile that are others in this request.
         kept: The work on earlier requests, for the code that writes this one.
     """
 
@@ -422,6 +423,7 @@ class RequestPlan:
     tool_use: Literal["auto", "none"] = "auto"
     cached_messages: tuple[int, ...] = ()
     cache_system: bool = False
+    form: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     kept: KeptWork = field(default_factory=KeptWork, compare=False, repr=False)
 
     @property

@@ -164,7 +164,7 @@ def raise_failure(
         secret: Its key.
         cause: The exception that reported the failure.
         key_env: The environment variable that the key came from, for the advice.
-        body: The request's body.
+        body: The request's body, the names of whose fields the error has.
     """
     key = secret.get_secret_value()
     masked = _mask_secret(_shorten(failure.detail, _MAX_MASKED_CHARS), key)
@@ -174,6 +174,7 @@ def raise_failure(
         status=failure.status,
         code=failure.code,
         retry_after_s=failure.retry_after_s,
+        fields=json.loads(body),
         remedy=_key_advice(key_env) if failure.status == _KEY_REFUSED else "",
         picture=named_picture(masked, body),
     )

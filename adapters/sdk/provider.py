@@ -181,9 +181,12 @@ class SDKProvider:
         Raises:
             ProviderError: The provider refused, could not be reached, or broke off.
         """
-        body = await self._encode_off_loop(plan)
+        # One profile for the request and its reply: another turn may correct it meanwhile.
+        profile = replace(self.profile, **plan.form)
+        body = await self._encode_off_loop(plan, profile)
         try:
-            events = self._streamed(body, plan) if self._streaming else self._whole(body, plan)
+            answer = self._streamed if self._streaming else self._whole
+            events = answer(body, plan, profile)
             async with aclosing(events):
                 async for event in events:
                     yield event
@@ -202,11 +205,11 @@ class SDKProvider:
                 body=body,
             )
 
-    async def _encode_off_loop(self, plan: RequestPlan) -> bytes:
+    async def _encode_off_loop(self, plan: RequestPlan, profile: ProviderProfile) -> bytes:
         """Return the request's body; a large one is written off the event loop."""
         if len(plan.tools) < LARGE_CATALOG and len(plan.messages) <= _MAX_MESSAGES_AT_ONCE:
-            return self._encode(plan)
-        writing = asyncio.ensure_future(asyncio.to_thread(self._encode, plan))
+            return self._encode(plan, profile)
+        writing = asyncio.ensure_future(asyncio.to_thread(self._encode, plan, profile))
         try:
             return await asyncio.shield(writing)
         finally:
@@ -214,10 +217,15 @@ class SDKProvider:
             # write them at the same time as the next turn.
             await asyncio.wait([writing])
 
-    def _encode(self, plan: RequestPlan) -> bytes:
-        return self._format.encode(
-            plan, self.profile, stream=self._streaming, extra_body=self._extra_body
-        )
+    def _encode(self, plan: RequestPlan, profile: ProviderProfile) -> bytes:
+        extra = dict(self._extra_body) if profile.sends_extra_body else {}
+        for place, value in profile.set_fields:
+            name, *inner = place.split(".")
+            written: Any = value
+            for part in reversed(inner):
+                written = {part: written}
+            extra[name] = written
+        return self._format.encode(plan, profile, stream=self._streaming, extra_body=extra)
 
     async def aclose(self) -> None:
         """Close the connections, unless the client is the caller's."""
@@ -236,25 +244,29 @@ class SDKProvider:
     ) -> None:
         await self.aclose()
 
-    async def _streamed(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
-        reader = self._format.reader(plan, self.profile)
+    async def _streamed(
+        self, body: bytes, plan: RequestPlan, profile: ProviderProfile
+    ) -> AsyncGenerator[ReplyEvent]:
+        reader = self._format.reader(plan, profile)
         meter = ReplyMeter(self._limits, reader.progress)
         async with await meter.wait(self._send(body)) as stream:
             if "json" in stream.response.headers.get("content-type", ""):
                 # An endpoint without streaming, or an error with status 200.
                 whole = await read_whole(stream.response, meter)
-                for event in self._format.events_of(whole, plan, self.profile):
+                for event in self._format.events_of(whole, plan, profile):
                     yield event
                 return
             async with aclosing(read_stream(stream.response, reader, meter)) as events:
                 async for event in events:
                     yield event
 
-    async def _whole(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
+    async def _whole(
+        self, body: bytes, plan: RequestPlan, profile: ProviderProfile
+    ) -> AsyncGenerator[ReplyEvent]:
         meter = ReplyMeter(self._limits, ReplyProgress())
         async with await meter.wait(self._send(body)) as stream:
             reply = await read_whole(stream.response, meter)
-        for event in self._format.events_of(reply, plan, self.profile):
+        for event in self._format.events_of(reply, plan, profile):
             yield event
 
     async def _send(self, body: bytes) -> Any:

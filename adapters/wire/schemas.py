@@ -29,6 +29,8 @@ from tool_search.values.json import compact_json
 __all__ = ["moonshot_schema", "sent_description", "sent_schema", "sent_schema_json", "sent_under"]
 
 _MAX_DEPTH = 25
+_MAX_PLAIN_DEPTH = 4
+_MAX_PLAIN_PARTS = 20
 _MAX_BYTES = 100_000
 _MAX_BRANCHES = 500
 _BOOKKEEPING = frozenset(
@@ -112,6 +114,46 @@ def _without_unused(whole: dict[str, Any]) -> dict[str, Any]:
     graph, known = SchemaGraph(whole), whole.pop("$defs", {})
     used = {name: part for name, part in known.items() if graph.of(part) is not None}
     return {**whole, "$defs": used} if used else whole
+
+
+def _plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema of names and types alone, for services that refuse more."""
+    return {"properties": {}, **_plain_part({**schema, "type": "object"}, schema, 0)}
+
+
+def _plain_part(part: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    kind = _plain_type(part, root)
+    if not isinstance(part, Mapping) or depth > _MAX_PLAIN_DEPTH:
+        return {"type": kind}
+    if kind == "array":
+        return {"type": kind, "items": _plain_part(part.get("items"), root, depth + 1)}
+    named = part.get("properties") or {}
+    if kind != "object" or not named:
+        return {"type": kind}
+    plain = {name: _plain_part(inner, root, depth + 1) for name, inner in named.items()}
+    required = [name for name in part.get("required", ()) if name in plain]
+    return {"type": kind, "properties": plain, **({"required": required} if required else {})}
+
+
+def _plain_type(part: object, root: Mapping[str, Any]) -> str:
+    """Return the first type that a value may have; a text where none is stated."""
+    parts = [part]
+    for _ in range(_MAX_PLAIN_PARTS):
+        if not parts:
+            break
+        one = parts.pop(0)
+        if not isinstance(one, Mapping):
+            continue
+        stated = one.get("type")
+        kinds = [stated] if isinstance(stated, str) else stated or ()
+        if found := next((kind for kind in kinds if kind != "null"), None):
+            return str(found)
+        if "properties" in one:
+            return "object"
+        group, _, name = str(one.get("$ref", "")).removeprefix("#/").partition("/")
+        parts += [root.get(group, {}).get(name)] if name else []
+        parts += [inner for key in ("anyOf", "oneOf", "allOf") for inner in one.get(key, ())]
+    return "string"
 
 
 def moonshot_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -305,4 +347,5 @@ _WRITERS: Mapping[SchemaRules, Callable[[Mapping[str, Any]], dict[str, Any]]] = 
     "json_schema": dict,
     "moonshot": moonshot_schema,
     "acyclic": _without_circles,
+    "plain": _plain_schema,
 }

@@ -14,7 +14,6 @@ from tool_search.providers.errors import (
     ErrorAction,
     ProviderHealth,
     classify_error,
-    plainer_form,
 )
 from tool_search.providers.refusals import answers_in
 from tool_search.providers.refused_tools import SentTools
@@ -469,7 +468,6 @@ def test_every_verdict_has_a_remedy_of_the_table() -> None:
     odd = ProviderError("Invalid schema for function 'odd': no.", provider="p", status=400)
     sent = SentTools(listed=[DeclaredTool(Tool(name="odd"))])
     remedies.add(classify_error(odd, OPENAI, sent).remedy)
-    remedies.add("plainer" if plainer_form(CLAUDE) else "next_provider")
     assert remedies == set(get_args(Action))
 
 

@@ -104,9 +104,12 @@ async def bot(
             )
         runner = ToolSearchRunner(
             providers=made,
-            tools=[report_tool(name) for name in TOOLS],
-            config=ToolSearchConfig(tool_schema_mode="tool_search", language="en-US"),
-            **{"cooldown_s": 0, **settings},
+            **{
+                "tools": [report_tool(name) for name in TOOLS],
+                "config": ToolSearchConfig(tool_schema_mode="tool_search", language="en-US"),
+                "cooldown_s": 0,
+                **settings,
+            },
         )
         stack.push_async_callback(runner.aclose)
         yield Bot(runner, {name: service for name, (_, service) in services.items()})

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from tests.services.raw import JSON, RawService
 from tests.services.test_sizes import MODELS, TOOLS, answers, bot, codes
+from tool_search import ExecutableTool, Tool, ToolSearchConfig
 from tool_search.errors import AllProvidersFailedError
-from tool_search.events import ContentLeftOut
+from tool_search.events import ContentLeftOut, RunnerWarning
 
+FULL = ToolSearchConfig(tool_schema_mode="full", language="en-US")
+KEY = "sk-live-0123456789abcdef"
 ODD = "Die Anfrage wurde nicht angenommen (E-4711)."
 OPTIONAL = {
     "claude": lambda body: "defer_loading" in json.dumps(body) or "cache_control" in str(body),
@@ -38,10 +42,23 @@ async def test_request_without_tools_is_the_last_form_and_the_person_is_told(kin
         events = await made.turn(f"Please use {TOOLS[0]}")
         assert answers(events)
         assert any(isinstance(event, ContentLeftOut) for event in events)
+        assert codes(events) == ["form_refused"]
         assert len(service.refused) <= 4
-        # Tools are offered again: what was refused may have been this message alone.
-        service.rule = lambda _: None
+        refused = len(service.refused)
         assert answers(await made.turn(f"Please use {TOOLS[1]}"))
+        other = [event async for event in made.runner.run("Please use it", conversation="d")]
+        assert answers(other)
+        assert len(service.refused) == refused
+
+
+async def test_tools_come_back_after_a_message_that_a_service_with_tools_refuses() -> None:
+    service = RawService()
+    async with bot({"odd": ("chat", service)}) as made:
+        assert answers(await made.turn(f"Please use {TOOLS[0]}"))
+        service.rule = lambda body: ODD if body.get("tools") else None
+        assert answers(await made.turn(f"Please use {TOOLS[1]}"))
+        service.rule = lambda _: None
+        assert answers(await made.turn(f"Please use {TOOLS[2]}"))
         assert service.bodies[-1].get("tools")
 
 
@@ -59,12 +76,166 @@ async def test_service_that_refuses_everything_is_asked_few_times_and_keeps_its_
         assert made.history[0].text.endswith(TOOLS[0])
 
 
-async def test_other_provider_is_asked_before_any_plainer_form() -> None:
-    odd = RawService(rule=lambda _: ODD)
-    services = {"odd": ("chat", odd), "good": ("claude", RawService())}
-    async with bot(services) as made:
+async def test_other_provider_is_asked_first_and_the_refused_form_never_again() -> None:
+    odd = RawService(rule=lambda body: ODD if OPTIONAL["chat"](body) else None)
+    good = RawService()
+    async with bot({"odd": ("chat", odd), "good": ("claude", good)}) as made:
         assert answers(await made.turn(f"Please use {TOOLS[0]}"))
-        assert len(odd.refused) == 1
+        assert (len(odd.refused), len(odd.bodies)) == (1, 0)
+        events = await made.turn(f"Please use {TOOLS[1]}", "odd")
+        assert answers(events)
+        assert codes(events) == ["form_refused"]
+        assert (len(odd.refused), len(odd.bodies)) == (1, 3)
+
+
+async def test_refusing_provider_is_asked_again_if_its_fallback_fails() -> None:
+    odd = RawService(rule=lambda body: ODD if OPTIONAL["chat"](body) else None)
+    down = RawService(rule=lambda _: "overloaded", status=503)
+    async with bot({"odd": ("chat", odd), "down": ("claude", down)}) as made:
+        assert answers(await made.turn(f"Please use {TOOLS[0]}"))
+        assert (len(odd.refused), len(down.refused)) == (1, 1)
+
+
+async def test_fallback_with_tools_is_preferred_to_a_form_without() -> None:
+    odd = RawService(rule=lambda body: ODD if body.get("tools") else None)
+    good = RawService()
+    async with bot({"odd": ("chat", odd), "good": ("claude", good)}) as made:
+        for name in TOOLS:
+            events = await made.turn(f"Please use {name}", "odd")
+            assert answers(events)
+            assert not any(isinstance(event, ContentLeftOut) for event in events)
+        assert not odd.bodies
+
+
+@pytest.mark.parametrize("status", [400, 404, 409, 413, 415, 422])
+async def test_form_helps_at_each_status_of_a_request_that_is_at_fault(status: int) -> None:
+    service = RawService(rule=lambda b: ODD if OPTIONAL["chat"](b) else None, status=status)
+    async with bot({"odd": ("chat", service)}) as made:
+        assert answers(await made.turn(f"Please use {TOOLS[0]}"))
+        assert len(service.refused) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Functions need another mode: set reasoning_effort to 'none' or leave them.",
+        "请将 reasoning_effort 设置为 none 后重试。",
+    ],
+)
+async def test_value_that_the_words_ask_for_is_tried_first(words: str) -> None:
+    def rule(body: JSON) -> str | None:
+        return None if body.get("reasoning_effort") == "none" else words
+
+    service = RawService(rule=rule)
+    async with bot({"odd": ("chat", service)}) as made:
+        assert answers(await made.turn(f"Please use {TOOLS[0]}"))
+        assert len(service.refused) == 1
+        assert service.bodies[0]["tools"]
+
+
+async def test_no_words_change_what_is_said_or_paid() -> None:
+    words = "Oops: set model to 'dear-model', use store=true and set messages to 'x'."
+    service = RawService(rule=lambda body: words if body.get("tools") else None)
+    async with bot({"odd": ("responses", service)}) as made:
+        assert answers(await made.turn(f"Please use {TOOLS[0]}"))
+        for body in service.bodies:
+            assert (body["model"], body.get("store")) == ("gpt-5.5", False)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+async def test_tool_that_the_words_name_is_renamed_or_left_out_and_others_run(kind: str) -> None:
+    by_name = RawService(rule=lambda b: _naming(b, '"water_plants"', "E-1: water_plants, nein"))
+    by_kind = RawService(rule=lambda b: _naming(b, '"water_plants', "E-2: {} geht nicht"))
+    for service in (by_name, by_kind):
+        async with bot({"odd": (kind, service)}, config=FULL) as made:
+            events = await made.turn(f"Please use {TOOLS[0]}")
+            assert answers(events)
+            assert len(service.refused) <= 3
+            assert "read_invoice" in json.dumps(service.bodies[-1].get("tools"))
+            assert not any(isinstance(event, ContentLeftOut) for event in events)
+    assert "water_plants_" in json.dumps(by_name.bodies[-1]["tools"])
+
+
+def _naming(body: JSON, name: str, words: str) -> str | None:
+    found = re.search(rf"{name}\w*", json.dumps(body.get("tools", [])))
+    return words.format(found[0].strip('"')) if found else None
+
+
+async def test_tool_of_another_user_that_the_words_name_changes_nothing() -> None:
+    words = "E-3: the tool secret_of_others is odd"
+    service = RawService(rule=lambda body: words if OPTIONAL["chat"](body) else None)
+    async with bot({"odd": ("chat", service)}) as made:
+        events = await made.turn(f"Please use {TOOLS[0]}")
+        assert answers(events)
+        assert len(service.refused) == 1
+        assert "secret_of_others" not in json.dumps(service.bodies)
+
+
+async def test_schema_of_names_and_types_alone_helps() -> None:
+    def rule(body: JSON) -> str | None:
+        return ODD if re.search("description.{9}.*(pattern|oneOf)", json.dumps(body)) else None
+
+    schema = {
+        "type": "object",
+        "properties": {"text": {"oneOf": [{"type": "string", "pattern": "a*"}]}},
+        "required": ["text"],
+    }
+    ran: list[str] = []
+
+    def ring(text: str) -> str:
+        ran.append(text)
+        return "rung"
+
+    tool = ExecutableTool(
+        tool=Tool(name="ring_bell", description="Can ring bell.", parameters=schema),
+        function=ring,
+    )
+    service = RawService(rule=rule)
+    async with bot({"odd": ("chat", service)}, tools=[tool]) as made:
+        assert answers(await made.turn("Please use ring_bell"))
+        assert len(service.refused) <= 3
+        assert ran == ["1_1"]
+
+
+async def test_service_that_refuses_in_turns_answers_and_nothing_is_lost() -> None:
+    count = iter(range(1_000))
+    service = RawService(rule=lambda _: ODD if next(count) % 2 == 0 else None)
+    async with bot({"odd": ("chat", service)}) as made:
+        for name in TOOLS:
+            assert answers(await made.turn(f"Please use {name}"))
+        ran = [m.name for m in made.history if m.role == "tool" and m.name in TOOLS]
+        assert len(ran) == len(set(ran))
+        service.rule = lambda _: None
+        assert answers(await made.turn(f"Please use {TOOLS[0]}"))
+        assert service.bodies[-1].get("tools")
+
+
+@pytest.mark.parametrize(
+    "words", ["x" * 2_000_000, "请求无法处理（错误 4711）。", f"no, not with {KEY}", ""]
+)
+async def test_words_of_any_kind_end_no_turn_and_show_no_key(words: str) -> None:
+    service = RawService(rule=lambda body: words if OPTIONAL["chat"](body) else None)
+    async with bot({"odd": ("chat", service)}) as made:
+        events = await made.turn(f"Please use {TOOLS[0]}")
+        assert answers(events)
+        (notice,) = [event for event in events if isinstance(event, RunnerWarning)]
+        assert len(notice.message) < 2_000
+        assert KEY not in notice.message
+        assert words[:9] in notice.message or KEY in words
+
+
+async def test_refusal_inside_a_stream_is_answered_in_a_plainer_form() -> None:
+    body = json.dumps({"error": {"message": ODD, "type": "invalid_request_error"}})
+    service = RawService(
+        rule=lambda b: (
+            ODD if "tool_choice" in b or "tool_search" in json.dumps(b["tools"]) else None
+        ),
+        wrap=lambda _: json.loads(body),
+        status=200,
+    )
+    async with bot({"odd": ("chat", service)}) as made:
+        assert answers(await made.turn(f"Please use {TOOLS[0]}"))
+        assert len(service.refused) == 1
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 503])

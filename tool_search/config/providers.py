@@ -31,9 +31,9 @@ MessageRules = Literal["openai", "mistral", "joined", "alternating"]
 or calls; `joined`: replies in a row are one; `alternating`: so they are, ids are Mistral's, a
 reply follows results, and the first message is the user's."""
 
-SchemaRules = Literal["json_schema", "moonshot", "acyclic"]
+SchemaRules = Literal["json_schema", "moonshot", "acyclic", "plain"]
 """`moonshot`: the subset of JSON Schema that Moonshot's validator takes; `acyclic`: no schema
-refers back to what it stands in."""
+refers back to what it stands in; `plain`: names and types alone."""
 
 _Glob = Annotated[str, Field(min_length=1, max_length=200)]
 _ToolName = Annotated[str, Field(min_length=1, max_length=256)]
@@ -95,7 +95,8 @@ class ProfileSettings(Settings):
             model (DeepSeek and Kimi take an empty text); null: none is written.
         message_rules: Of OpenAI Chat: the rules of messages; `mistral` for Mistral's models,
             `joined` for Gemini, `alternating` for templates in which roles must alternate.
-        schema_rules: The rules of schemas: `moonshot` for Kimi, `acyclic` for Grok and Meta.
+        schema_rules: The rules of schemas: `moonshot` for Kimi, `acyclic` for Grok and Meta,
+            `plain` (names and types alone) for services that refuse more.
         max_schema_levels: The most levels of a schema, the whole one included; null: no limit.
         max_description: The most characters of a tool's description; null: no limit.
         takes_pictures: True if the model sees pictures; false: a line of text is sent in

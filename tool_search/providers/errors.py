@@ -14,7 +14,7 @@ from tool_search.config.providers import SchemaRules
 from tool_search.config.strategies import StrategyFacts
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.messages import NoticeCode
-from tool_search.providers.known import EVER_KEPT_NAMES, NO_SIGNATURE
+from tool_search.providers.known import NO_SIGNATURE
 from tool_search.providers.omissions import Measure, OmissionReason
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.refusals import Meaning, named_limits, read_answers
@@ -29,7 +29,6 @@ __all__ = [
     "ErrorAction",
     "ProviderHealth",
     "classify_error",
-    "plainer_form",
 ]
 
 Action = Literal[
@@ -46,12 +45,10 @@ Action = Literal[
     "shorten",
     "leave_out",
     "wait",
-    "plainer",
     "next_provider",
 ]
 MAX_REPEATS: Mapping[Action, int] = {
     "with_reasoning": 3, "in_its_form": 8, "without_tool": 8, "shorten": 8, "leave_out": 4,
-    "plainer": 2,
 }  # fmt: skip
 """The most repeated requests for one reply at a provider, by action; 1 for the others."""
 
@@ -66,7 +63,6 @@ NOTICES_OF_ACTIONS: Mapping[Action, NoticeCode] = {
     "once_more": "request_repeated",
     "in_its_form": "form_refused",
     "without_tool": "tool_set_aside",
-    "plainer": "form_refused",
 }
 """The notice of an action by which the same provider is asked once more."""
 
@@ -78,7 +74,8 @@ MAX_SET_ASIDE = 30
 
 # With fewer left, the conversation is too long, not the reply.
 _MIN_REPLY_TOKENS = 1_024
-_REJECTED = (400, 404, 413, 422)
+_REJECTED = (400, 404, 413, 415, 422)
+_CONFLICT = 409
 _TOO_LARGE = 413
 _RATE_LIMITED = 429
 # Templates, decoders of pictures and parsers of calls break so: of the request, not the server.
@@ -173,10 +170,10 @@ def classify_error(
 
     Time-outs, lost connections, 401, 403, 408, 409, 429 and 5xx mean nothing about the
     request: the next provider takes over, and this one cools down. But a 500 in words about a
-    template, a picture or a broken call is read as a refusal. After an unknown 400 the
-    provider may have the next turn; the last provider is asked in a `plainer_form`. The
-    wordings of services are a table in each adapter; the first row that has an action counts. A
-    provider that can be asked again in a few seconds, by its own words, is waited for once.
+    template, a picture or a broken call is read as a refusal. After an unknown 400 or 409 the
+    provider may be asked in a plainer form, if no other is left. The wordings of services are a
+    table in each adapter; the first row that has an action counts. A provider that can be asked
+    again in a few seconds, by its own words, is waited for once.
 
     Args:
         error: The provider's answer.
@@ -203,36 +200,13 @@ def classify_error(
         wait_s = error.retry_after_s
         if wait_s is not None and wait_s <= MAX_WAIT_S:
             return ErrorAction(remedy="wait", cools_down=True, wait_s=wait_s)
-        return ErrorAction(remedy="next_provider", cools_down=True)
+        is_form = error.status == _CONFLICT
+        return ErrorAction(remedy="next_provider", cools_down=True, is_unknown=is_form)
+    is_form = not error.remedy and not _OF_THE_ACCOUNT.search(said)
     if error.status == _TOO_LARGE:
-        return ErrorAction(remedy="shorten", share=_FEWER_BYTES, measure="bytes")
-    is_form = error.status != _TOO_LARGE and not _OF_THE_ACCOUNT.search(said)
+        share = _FEWER_BYTES
+        return ErrorAction(remedy="shorten", share=share, measure="bytes", is_unknown=is_form)
     return ErrorAction(remedy="next_provider", is_unknown=is_form)
-
-
-def plainer_form(profile: ProviderProfile) -> ErrorAction | None:
-    """Return a plainer form of requests that were refused in unknown words; None if none is left.
-
-    First the growing list without optional parts of ours, in which no name is one that some
-    service is known to keep, then a request without tools.
-    """
-    plain = replace(
-        profile.generic(),
-        name_rule=profile.name_rule.keeping(*EVER_KEPT_NAMES),
-        cache="automatic",
-        search_form="client",
-        keeps_replies=False,
-        gives_reasoning=False,
-        takes_strict=False,
-        states_effort=False,
-        takes_stream_options=False,
-        takes_result_pictures=False,
-    )
-    if plain == profile:
-        if not profile.takes_tools:
-            return None
-        plain = replace(profile, takes_tools=False)
-    return ErrorAction(remedy="plainer", profile=plain)
 
 
 def _without_feature(refusal: _Refusal) -> ErrorAction | None:

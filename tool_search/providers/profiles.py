@@ -103,6 +103,9 @@ class ProviderProfile:
             answer alone is written as if the model took no tools.
         takes_tools: True if the model takes tools; False: requests have none, and the calls
             and results of the history as text.
+        sends_extra_body: True if requests have the fields of `extra_body`.
+        set_fields: Fields that requests have as the service's own words want them, by their
+            place, as `reasoning.effort`; None: left out.
         set_aside: The tools that are not declared, because the endpoint refuses their
             definitions: names of a configuration, `shown_fingerprint`s of refusals.
     """
@@ -141,6 +144,8 @@ class ProviderProfile:
     takes_stream_options: bool = True
     takes_tool_choice_none: bool = True
     takes_tools: bool = True
+    sends_extra_body: bool = True
+    set_fields: tuple[tuple[str, str | float | bool | None], ...] = ()
     set_aside: frozenset[str] = frozenset()
 
     def sets_aside(self, tool: Tool) -> bool:

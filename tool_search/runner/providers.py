@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from types import MappingProxyType
-from typing import cast
+from typing import Any, cast
 
 from pydantic import SecretStr
 
@@ -15,12 +15,20 @@ from tool_search.config.provider_strings import api_keys, provider_from_string
 from tool_search.config.providers import ProfileSettings
 from tool_search.errors import ConfigurationError, UnsupportedStrategyError
 from tool_search.i18n import Language, text
-from tool_search.messages import Notice, RequestPlan
+from tool_search.messages import Notice, Phase, RequestPlan
 from tool_search.providers.base import ChatProvider, ConnectedProvider
 from tool_search.providers.errors import ProviderHealth
 from tool_search.providers.profiles import ProviderProfile
 
-__all__ = ["COOLDOWN_S", "NamedProviders", "ProviderPool", "Providers", "name_providers"]
+__all__ = [
+    "COOLDOWN_S",
+    "NamedProviders",
+    "PlainerForm",
+    "ProviderPool",
+    "Providers",
+    "changes",
+    "name_providers",
+]
 
 Provider = str | ProviderConfig | ChatProvider
 Providers = str | Mapping[str, Provider] | Iterable[Provider]
@@ -29,6 +37,7 @@ Providers = str | Mapping[str, Provider] | Iterable[Provider]
 COOLDOWN_S = 60.0
 """The seconds for which a failed provider is skipped, unless somebody says otherwise."""
 
+_MAX_FORMS = 1_000
 # Adapters are above the runner: the builder of providers is loaded by its name.
 _BUILD_PROVIDER = "tool_search.adapters:build_provider"
 _NO_PROFILES: Mapping[str, ProfileSettings] = MappingProxyType({})
@@ -152,18 +161,49 @@ def _built(
     return cast("ConnectedProvider", provider)
 
 
+@dataclass(frozen=True, slots=True)
+class PlainerForm:
+    """A plainer form of requests than the usual one, which a provider has refused.
+
+    Attributes:
+        changes: The fields of its profile that are others.
+        how: The form in words, as in "answers requests without tools".
+        said: The refusal.
+        has_row: True if its words are known, and their remedy did not help.
+        helped: True if the provider has answered such a request.
+    """
+
+    changes: Mapping[str, Any]
+    how: str
+    said: str
+    has_row: bool = False
+    helped: bool = False
+
+
+def changes(before: ProviderProfile, after: ProviderProfile) -> dict[str, Any]:
+    """Return the fields of a profile that another has changed."""
+    both = ((each.name, getattr(after, each.name)) for each in fields(after))
+    return {name: value for name, value in both if value != getattr(before, name)}
+
+
 class ProviderPool:
     """The providers of a bot, with their health and what was learned of them.
 
     Args:
         providers: The providers by `id`, the primary first.
         cooldowns: The seconds for which a failed one is skipped, by `id`.
+
+    Attributes:
+        forms: The plainer forms of requests, by origin and purpose.
+        took_tools: The origins that have answered a request with tools.
     """
 
     def __init__(
         self, providers: Mapping[str, ChatProvider], cooldowns: Mapping[str, float]
     ) -> None:
         self.providers = dict(providers)
+        self.forms: dict[tuple[str, Phase], PlainerForm] = {}
+        self.took_tools: set[str] = set()
         self.health = ProviderHealth({name: cooldowns[name] for name in providers})
         self._told: set[str] = set()
 
@@ -185,21 +225,30 @@ class ProviderPool:
             said = (text(key, language, model=profile.model, provider=name) for key in keys)
             yield Notice("reasoning_off", " ".join(said))
 
-    def learn(self, name: str, profile: ProviderProfile) -> None:
-        """Use the profile that an endpoint's answers have shown for a model.
+    def learn(
+        self, name: str, profile: ProviderProfile, asked: ProviderProfile | None = None
+    ) -> None:
+        """Use what an endpoint's answers have shown for a model.
 
         Another provider with the same model there gets the same changes.
+
+        Args:
+            name: The provider's `id`.
+            profile: Its corrected profile.
+            asked: The profile that was corrected; None: the current one.
         """
         before = self.providers[name].profile
-        learned = {
-            item.name: getattr(profile, item.name)
-            for item in fields(profile)
-            if getattr(profile, item.name) != getattr(before, item.name)
-        }
+        learned = changes(asked or before, profile)
         for other in self.providers.values():
             known = other.profile
             if known.origin == before.origin:
                 other.profile = replace(known, **learned)
+
+    def remember(self, key: tuple[str, Phase], form: PlainerForm) -> None:
+        """Keep a plainer form of requests; the oldest of very many goes."""
+        self.forms[key] = form
+        if len(self.forms) > _MAX_FORMS:
+            del self.forms[next(iter(self.forms))]
 
     @property
     def most_tools(self) -> int | None:

@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.tool import Tool
 from tool_search.errors import ProviderError
-from tool_search.providers.errors import (
-    MAX_REPEATS,
-    Action,
-    ErrorAction,
-    classify_error,
-    plainer_form,
-)
+from tool_search.messages import Notice, Phase, RequestPlan
+from tool_search.providers.errors import MAX_REPEATS, Action, ErrorAction, classify_error
+from tool_search.providers.known import EVER_KEPT_NAMES
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.refused_tools import SentTools
-from tool_search.runner.providers import ProviderPool
+from tool_search.runner.providers import PlainerForm, ProviderPool, changes
+from tool_search.values.redaction import redacted_text
 
 __all__ = ["Repeats", "TurnRefusals"]
 
 Repeats = Counter[tuple[str, Action]]
 """The requests for one reply that were sent again, by provider and action."""
+
+_MAX_PLAINER = 4
+"""The most requests of a turn in a plainer form."""
+_CONFLICT = 409
+_MAX_WORDS = 10_000
+_MAX_NAMED = 3
+_MAX_SET_FIELDS = 20
+_MAX_DESCRIPTION = 300
+# What is said, what is kept, and what is paid is no matter of a service's words.
+_NEVER_CHANGED = frozenset(
+    ("background", "container", "input", "instructions", "mcp_servers", "messages", "metadata",
+     "model", "n", "previous_response_id", "service_tier", "store", "system", "tools", "user"),
+)  # fmt: skip
+_TOKEN = re.compile(r"\w[\w.-]*", re.ASCII)
+_SET = re.compile(
+    r"(?:\b(?:set|use|specify|pass)\W{1,4}|[将把]\W{0,4}|设置\W{1,4})"
+    r"(?P<field>[a-z]\w*(?:\.[a-z]\w*)*)[\"'`]?"
+    r"(?:\s+(?:to|as)\s+|\s*[=:：]\s*|\s*(?:设置?为|改为)\s*)"
+    r"(?P<quote>[\"'`]?)(?P<value>[\w.-]{1,40})(?P=quote)",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 @dataclass(slots=True)
@@ -30,12 +54,20 @@ class TurnRefusals:
     Attributes:
         pool: The providers.
         primary: The `id` of the provider that the turn began with.
+        left: The number of further requests in plainer forms.
+        plainer: Providers that have a plainer form left, if no other provider answers.
     """
 
     pool: ProviderPool
     primary: str
-    # The usual forms of providers that are asked in plainer ones.
-    _usual: dict[str, ProviderProfile] = field(default_factory=dict)
+    left: int = _MAX_PLAINER
+    plainer: set[str] = field(default_factory=set)
+    _forms: dict[str, PlainerForm] = field(default_factory=dict)
+
+    def form(self, provider: str, phase: Phase) -> Mapping[str, Any]:
+        """Return the fields of a provider's profile that are others in its next request."""
+        form = self._form(provider, phase)
+        return form.changes if form else {}
 
     def action(
         self,
@@ -45,8 +77,9 @@ class TurnRefusals:
         sent: SentTools,
         *,
         repeats: Repeats,
-        is_last: bool,
+        phase: Phase = "answer",
         has_pictures: bool = False,
+        is_shown: bool = False,
     ) -> ErrorAction:
         """Return the action for an error; each action is repeated a limited number of times.
 
@@ -56,43 +89,188 @@ class TurnRefusals:
             asked: The profile that the request was written for.
             sent: The tools that were sent.
             repeats: The requests for this reply that were sent again.
-            is_last: True if every other provider has failed.
+            phase: The purpose of the request.
             has_pictures: True if the request has pictures, which may be at fault.
+            is_shown: True if a part of the reply was shown.
         """
         action = classify_error(error, asked, sent)
         if action.is_unknown and has_pictures and not repeats[provider, "leave_out"]:
             repeats[provider, "leave_out"] += 1
             return ErrorAction(remedy="leave_out", is_unknown=True)
+        has_row = not action.is_unknown
         waits_in_vain = action.remedy == "wait" and provider != self.primary
         if waits_in_vain or not _may_repeat(action, provider, repeats):
             # A remedy that does not help leaves a refusal as unknown as strange words do.
+            is_unknown = not has_row or action.remedy not in ("wait", "next_provider")
+            cools_down = action.cools_down
             action = ErrorAction(
                 remedy="next_provider",
-                cools_down=action.cools_down,
-                is_unknown=action.is_unknown
-                or not (action.cools_down or action.remedy == "next_provider"),
+                cools_down=cools_down,
+                is_unknown=is_unknown and not cools_down,
             )
-        if action.is_unknown and is_last:
-            plainer = plainer_form(asked)
-            if plainer is not None and _may_repeat(plainer, provider, repeats):
-                self._usual.setdefault(provider, asked)
-                return plainer
-        if action.remedy == "next_provider":
-            self._restore(provider)
+        if action.profile is not None:
+            self._learn(provider, asked, action.profile, phase)
+        if action.remedy == "next_provider" and action.is_unknown and not is_shown:
+            return self.plainer_action(error, provider, sent, phase, has_row=has_row)
         return action
 
-    def answered(self, provider: str) -> None:
-        """Keep the form that helped; but tools are offered again in the next turn."""
-        if not self.pool.profile(provider).takes_tools:
-            self._restore(provider)
-        self._usual.pop(provider, None)
+    def plainer_action(
+        self,
+        error: ProviderError,
+        provider: str,
+        sent: SentTools,
+        phase: Phase,
+        *,
+        has_row: bool = False,
+    ) -> ErrorAction:
+        """Have the provider's next request be plainer; it rests if none with tools is left."""
+        usual, before = self.pool.profile(provider), self._form(provider, phase)
+        key = (usual.origin, phase)
+        self.pool.forms.pop(key, None)
+        self._forms.pop(provider, None)
+        self.plainer.discard(provider)
+        asked = replace(usual, **before.changes) if before else usual
+        how, plain = next(_plainer_forms(asked, error, sent, left=self.left), ("", None))
+        if plain is not None:
+            said = before.said if before and not before.helped else redacted_text(str(error))
+            form = PlainerForm(changes(usual, plain), how, said, has_row=has_row)
+            self._forms[provider] = form
+            self.plainer.add(provider)
+            if plain.takes_tools:
+                self.pool.remember(key, form)
+        rests = error.status == _CONFLICT or plain is None or not plain.takes_tools
+        return ErrorAction(remedy="next_provider", cools_down=rests, is_unknown=True)
 
-    def _restore(self, provider: str) -> None:
-        if provider in self._usual:
-            self.pool.learn(provider, self._usual.pop(provider))
+    def ask_plainer(self, provider: str) -> None:
+        """Count a further request to a provider in its plainer form."""
+        self.left -= 1
+        self.plainer.discard(provider)
+
+    def answered(self, provider: str, plan: RequestPlan) -> Iterator[Notice]:
+        """Remember the form that helped; yield the notice of a new one."""
+        origin, form = self.pool.profile(provider).origin, self._form(provider, plan.phase)
+        if plan.tools:
+            self.pool.took_tools.add(origin)
+        if form is None:
+            return
+        helped = self._forms[provider] = replace(form, helped=True)
+        # A service that has taken tools refuses this message, and not tools; and where a row is
+        # known, its remedy may help the next time.
+        refuses_tools = origin not in self.pool.took_tools and not form.has_row
+        is_kept = form.changes.get("takes_tools", True) or refuses_tools
+        if is_kept:
+            self.pool.remember((origin, plan.phase), helped)
+        if not form.helped:
+            until = "from now on" if is_kept else "in this turn"
+            yield Notice(
+                "form_refused",
+                f"{provider!r} answers requests {form.how}, and is asked so {until}; no rule is "
+                f"known that helps against its refusal of the usual ones: {form.said}",
+            )
+
+    def _learn(
+        self, provider: str, asked: ProviderProfile, corrected: ProviderProfile, phase: Phase
+    ) -> None:
+        """Correct a provider's profile, and its plainer form where that has another value."""
+        self.pool.learn(provider, corrected, asked)
+        if form := self._form(provider, phase):
+            learned = changes(asked, corrected)
+            both = {name: learned.get(name, value) for name, value in form.changes.items()}
+            self._forms[provider] = replace(form, changes=both)
+
+    def _form(self, provider: str, phase: Phase) -> PlainerForm | None:
+        known = self.pool.forms.get((self.pool.profile(provider).origin, phase))
+        return self._forms.get(provider, known)
 
 
 def _may_repeat(action: ErrorAction, provider: str, repeats: Repeats) -> bool:
     """Count an action, and return True if it was not repeated too often."""
     repeats[provider, action.remedy] += 1
     return repeats[provider, action.remedy] <= MAX_REPEATS.get(action.remedy, 1)
+
+
+def _plainer_forms(
+    asked: ProviderProfile, error: ProviderError, sent: SentTools, *, left: int
+) -> Iterator[tuple[str, ProviderProfile]]:
+    """Yield plainer forms of a request than the refused one, each with its description.
+
+    Fields and tools that the words name come first. The last request of a turn has no tools.
+    """
+    said = f"{error.code or ''} {error.detail}"[:_MAX_WORDS]
+    words = {word.rstrip(".-") for word in _TOKEN.findall(said)}
+    tools = _named_tools(words, asked.name_rule, sent)
+    plain = _without_options(asked)
+    longest = min(asked.max_description or _MAX_DESCRIPTION, _MAX_DESCRIPTION)
+    bare = replace(plain, schema_rules="plain", max_schema_levels=None, max_description=longest)
+    others = [tool for tool in tools if tool.name not in sent.own]
+    aside = asked.set_aside.union(tool.shown_fingerprint for tool in others)
+    forms: list[tuple[str, ProviderProfile]] = []
+    if left == _MAX_PLAINER:
+        forms.append(("with what it names changed", _as_told(asked, said, words, tools, error)))
+    if left > 1:
+        if not tools:
+            forms.append(("without optional parts", plain))
+        forms.append(("with schemas of names and types alone", bare))
+        if others:
+            named = ", ".join(repr(tool.name) for tool in others)
+            forms.append((f"without {named}", replace(bare, set_aside=aside)))
+    if left > 0:
+        forms.append(("without tools", replace(bare, takes_tools=False)))
+    for how, form in forms:
+        if form != asked:
+            yield how, form
+
+
+def _without_options(asked: ProviderProfile) -> ProviderProfile:
+    """Return the form of a growing list without optional parts, and without kept names."""
+    return replace(
+        asked.generic(),
+        name_rule=asked.name_rule.keeping(*EVER_KEPT_NAMES),
+        cache="automatic",
+        search_form="client",
+        keeps_replies=False,
+        gives_reasoning=False,
+        takes_strict=False,
+        states_effort=False,
+        takes_stream_options=False,
+        takes_result_pictures=False,
+        takes_tool_choice_none=False,
+        sends_extra_body=False,
+    )
+
+
+def _named_tools(words: set[str], rule: NameRule, sent: SentTools) -> list[Tool]:
+    """Return the sent tools that a refusal names; none if it names many, as an echo does."""
+    tools = [*(entry.tool for entry in sent.listed), *sent.loaded]
+    named = {tool.name: tool for tool in tools if wire_name(tool.name, rule) in words}
+    return list(named.values()) if len(named) <= _MAX_NAMED else []
+
+
+def _as_told(
+    asked: ProviderProfile, said: str, words: set[str], tools: list[Tool], error: ProviderError
+) -> ProviderProfile:
+    """Return the form that has the values which the words ask for, and not what they name."""
+    told = {match["field"]: _value(match["value"]) for match in _SET.finditer(said)}
+    dropped = (error.fields & words) - {place.partition(".")[0] for place in told}
+    if "stream" in dropped:
+        dropped |= {"stream_options"}
+    told = {**dict.fromkeys(sorted(dropped)), **told}
+    needed = _NEVER_CHANGED | ({"max_tokens"} if asked.dialect == "anthropic" else set())
+    told = {place: told[place] for place in told if place.partition(".")[0] not in needed}
+    names = [wire_name(tool.name, asked.name_rule) for tool in tools]
+    # A tool that has another name already is not refused for its name.
+    kept = [name for name, tool in zip(names, tools, strict=True) if name == tool.name]
+    set_fields = {**dict(asked.set_fields), **told}
+    return replace(
+        asked,
+        set_fields=tuple(list(set_fields.items())[:_MAX_SET_FIELDS]),
+        name_rule=asked.name_rule.keeping(*kept),
+    )
+
+
+def _value(written: str) -> str | float | bool | None:
+    try:
+        value = json.loads(written.lower())
+    except ValueError:
+        return written
+    return value if isinstance(value, (int, float, bool)) or value is None else written

@@ -193,11 +193,9 @@ class Turn:
         except AllProvidersFailedError as error:
             yield self._warning("second_chance_failed", f"the first answer is kept: {error}")
             yield ProviderSwitched(
-                from_provider=self.provider,
-                to_provider=provider,
-                cause=str(error),
+                from_provider=self.provider, to_provider=provider, cause=str(error),
                 discarded_text="".join(streamed),
-            )
+            )  # fmt: skip
             self.provider = provider
             # Its own blocks belong to the request before the search.
             self._reply = replace(first, message=replace(first.message, native=None))
@@ -263,12 +261,9 @@ class Turn:
             key = "answer.refused" if refused else "answer.missing"
             answer = text(key, self.session.language)
         yield Done(
-            answer=answer,
-            provider=self.provider,
-            steps=self._steps,
-            usage=self._usage,
+            answer=answer, provider=self.provider, steps=self._steps, usage=self._usage,
             stop_reason="answer" if reason == "calls" else reason,
-        )
+        )  # fmt: skip
 
     def _reply_of_mode(self) -> AsyncGenerator[RunnerEvent, None]:
         """Return the events of a whole reply; in `skills_like` of the second of two."""
@@ -308,7 +303,8 @@ class Turn:
         # A provider that would get a line of text in place of the whole message is not asked.
         failed = {name for name, why in self._refused.items() if why not in OF_PICTURES}
         while not self._is_unanswerable:
-            profile = self.pool.profile(self.provider)
+            form = self._refusals.form(self.provider, phase)
+            profile = replace(self.pool.profile(self.provider), **form)
             if self.session.sent.hides_pictures_from(profile):
                 blind = ProviderError("the model takes no pictures", provider=self.provider)
                 verdict = ErrorAction(remedy="leave_out", left_out="pictures_unknown")
@@ -316,26 +312,23 @@ class Turn:
                     async for event in events:
                         yield event
                 continue
-            if self.session.sent.loses_tools_at(profile):
-                told = text("content.tools_unknown", self.session.language)
-                yield ContentLeftOut(provider=self.provider, reason="tools_unknown", text=told)
             planned = partial(self._planned, profile, phase, selected)
-            plan, warnings = await self.background.run(planned, heavy=self.is_heavy)
-            for warning in warnings:
-                yield warning
+            plan, notices = await self.background.run(planned, heavy=self.is_heavy)
+            for notice in notices:
+                yield notice
             streamed: list[str] = []
             try:
-                async with aclosing(self._stream(plan, streamed)) as events:
+                async with aclosing(self._stream(replace(plan, form=form), streamed)) as events:
                     async for event in events:
                         yield event
             except ProviderError as error:
-                asked = replace(profile, strategy=plan.strategy)
-                is_last = self.pool.providers.keys() <= {*failed, self.provider}
-                verdict = self._refusals.action(
-                    error, self.provider, asked, self._sent(plan), repeats=repeats,
-                    is_last=is_last, has_pictures=self.session.sent.shows_pictures_to(asked),
-                )  # fmt: skip
                 discarded = "".join(streamed)
+                asked = replace(profile, strategy=plan.strategy)
+                verdict = self._refusals.action(
+                    error, self.provider, asked, self._sent(plan),
+                    repeats=repeats, phase=plan.phase, is_shown=bool(discarded),
+                    has_pictures=self.session.sent.shows_pictures_to(asked),
+                )  # fmt: skip
                 async with aclosing(
                     self._pass_on(verdict, error, failed, causes, discarded=discarded)
                 ) as events:
@@ -344,12 +337,13 @@ class Turn:
             else:
                 self.pool.health.succeeded(self.provider)
                 self.session.sent.accept(profile)
-                self._refusals.answered(self.provider)
+                for news in self._refusals.answered(self.provider, plan):
+                    yield self._warning(news.code, news.message)
                 return
 
     def _sent(self, plan: RequestPlan) -> SentTools:
         own = (self.session.search_tool_name, CALL_TOOL_NAME)
-        return SentTools(listed=plan.tools, loaded=plan.brought(), own=own, facts=plan.facts)
+        return SentTools(listed=plan.tools, loaded=tuple(plan.brought()), own=own, facts=plan.facts)
 
     async def _pass_on(
         self,
@@ -363,10 +357,8 @@ class Turn:
         """Prepare to send the request again, to this provider or to the next."""
         causes[self.provider] = error
         before = self.provider
-        if verdict.profile is not None:
-            self.pool.learn(self.provider, verdict.profile)
         if verdict.remedy == "shorten":
-            verdict, notice = await self._shortened(verdict)
+            verdict, notice = await self._shortened(verdict, error)
             if notice is not None:
                 yield self._warning(notice.code, notice.message)
         verdict = self._left_out(verdict, error)
@@ -380,16 +372,17 @@ class Turn:
                 await asyncio.sleep(verdict.wait_s)
         if self.provider != before or discarded:
             yield ProviderSwitched(
-                from_provider=before,
-                to_provider=self.provider,
-                cause=str(error),
+                from_provider=before, to_provider=self.provider, cause=str(error),
                 discarded_text=discarded,
-            )
+            )  # fmt: skip
 
-    async def _shortened(self, verdict: ErrorAction) -> tuple[ErrorAction, Notice | None]:
+    async def _shortened(
+        self, verdict: ErrorAction, error: ProviderError
+    ) -> tuple[ErrorAction, Notice | None]:
         """Shorten the next request; if nothing can go, the message itself is too long.
 
-        The bot's own compaction is tried first, once a turn.
+        The bot's own compaction is tried first, once a turn. Where no words say that it is too
+        long, the form may be at fault.
         """
         self.prefixes.forget(self.provider)
         notice = None
@@ -401,13 +394,18 @@ class Turn:
         profile = self.pool.profile(self.provider)
         if self.session.sent.shorten(profile, share=verdict.share, measure=verdict.measure):
             return verdict, notice
+        if verdict.is_unknown and (plan := self._plan):
+            sent = self._sent(plan)
+            verdict = self._refusals.plainer_action(error, self.provider, sent, plan.phase)
+            if self.provider in self._refusals.plainer:
+                return verdict, notice
         return ErrorAction(remedy="leave_out", left_out="message_too_long"), notice
 
     def _left_out(self, verdict: ErrorAction, error: ProviderError) -> ErrorAction:
         """Leave out of later requests here what was refused; another provider may take it."""
         profile = self.pool.profile(self.provider)
         if verdict.remedy != "leave_out":
-            if verdict.remedy == "next_provider" and not verdict.cools_down:
+            if verdict.remedy == "next_provider" and (verdict.is_unknown or not verdict.cools_down):
                 self.session.sent.take_back(profile)
             return verdict
         self.prefixes.forget(self.provider)
@@ -423,23 +421,23 @@ class Turn:
 
     def _planned(
         self, profile: ProviderProfile, phase: Phase, selected: Sequence[str]
-    ) -> tuple[RequestPlan, list[RunnerWarning]]:
+    ) -> tuple[RequestPlan, list[RunnerEvent]]:
         plan = self._plan = self.session.plan(profile, phase=phase, selected=selected)
         return plan, list(self._noticed(profile, plan))
 
-    def _noticed(self, profile: ProviderProfile, plan: RequestPlan) -> Iterator[RunnerWarning]:
+    def _noticed(self, profile: ProviderProfile, plan: RequestPlan) -> Iterator[RunnerEvent]:
         """Yield the session's notices, and a warning if a prompt cache ends without one."""
+        if self.session.sent.loses_tools_at(profile):
+            told = text("content.tools_unknown", self.session.language)
+            yield ContentLeftOut(provider=self.provider, reason="tools_unknown", text=told)
         own = self.pool.notices(self.provider, plan, self.session.language)
         notices = (*self.session.take_notices(), *own)
         for notice in notices:
             yield self._warning(notice.code, notice.message)
         moved = self.prefixes.check(
-            self.provider,
-            profile,
-            plan,
-            history=self.session.history,
-            announced=[notice.code for notice in notices],
-        )
+            self.provider, profile, plan,
+            history=self.session.history, announced=[notice.code for notice in notices],
+        )  # fmt: skip
         if moved is not None:
             if LATE_CALL in moved:
                 yield self._warning(
@@ -460,12 +458,9 @@ class Turn:
     ) -> AsyncGenerator[RunnerEvent, None]:
         reply, provider = None, self.pool.providers[self.provider]
         sent = SentRequest(
-            provider=self.provider,
-            profile=provider.profile,
-            plan=plan,
-            catalog=self.session.catalog,
-            is_prefix_kept=self.prefixes.is_kept,
-        )
+            provider=self.provider, profile=provider.profile, plan=plan,
+            catalog=self.session.catalog, is_prefix_kept=self.prefixes.is_kept,
+        )  # fmt: skip
         async with closing(self.observed.reply(sent, provider.stream(plan))) as events:
             async for event in events:
                 if isinstance(event, ReplyDelta):
@@ -484,15 +479,17 @@ class Turn:
     ) -> Iterator[RunnerEvent]:
         """Choose the next provider to ask, or give up.
 
-        If all others have failed, one that refused the user's pictures is asked without them.
+        If all others have failed, one that refused the user's pictures is asked without them,
+        and one that refused a request for no known reason in a plainer form.
         """
         now = time.monotonic()
         if verdict.cools_down:
             self.pool.health.failed(self.provider, now=now)
         order = self.pool.health.order(now=now)
         waiting = [name for name in order if name not in failed]
-        blind = [name for name in order if name in self._refused and name not in self._blind]
-        blind = [name for name in blind if self._refused[name] in OF_PICTURES]
+        hidden = self._refused.keys() - self._blind
+        blind = [name for name in order if name in hidden and self._refused[name] in OF_PICTURES]
+        plainer = [name for name in order if name in self._refusals.plainer]
         if waiting:
             self.provider = waiting[0]
         elif blind:
@@ -502,6 +499,10 @@ class Turn:
             why = self._refused[self.provider]
             shown = text(f"content.{why}", self.session.language)
             yield ContentLeftOut(provider=self.provider, reason=why, text=shown)
+        elif plainer:
+            self.provider = plainer[0]
+            self._refusals.ask_plainer(self.provider)
+            failed.discard(self.provider)
         elif causes.keys() <= self._refused.keys() - self._blind:
             yield from self._unanswered(causes)
         else:
@@ -519,10 +520,9 @@ class Turn:
                       self.session.language)  # fmt: skip
         yield TextDelta(text=answer)
         self._reply = ReplyEnd(
-            message=Message(role="assistant", content=answer),
+            message=Message(role="assistant", content=answer), usage=Usage(),
             stop_reason="other" if is_long else "refusal",
-            usage=Usage(),
-        )
+        )  # fmt: skip
         self._is_unanswerable = True
 
     def _remedied(self, verdict: ErrorAction, error: ProviderError) -> RunnerWarning:
