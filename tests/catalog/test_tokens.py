@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.catalog.tokens import estimate_tokens
+from tool_search.catalog.tokens import estimate_tokens, most_tokens
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=200)
 AWKWARD_TEXT = st.text("aA1. \n_é中я😀\ud800\ufe0f", max_size=60)
@@ -141,6 +141,13 @@ def test_estimate_of_unbroken_run_grows_with_its_length() -> None:
     """A word, number or rule without a break is not taken for one token."""
     for character in ("a", "A", "7", "-", " ", "\n", "я"):
         assert estimate_tokens(character * 6_400) >= 40
+
+
+def test_most_tokens_count_each_digit_and_more_of_chinese() -> None:
+    digits, chinese = "1234567 89", "今天天气怎么样，请告诉我一下好吗"
+    assert most_tokens(digits) >= 9 > estimate_tokens(digits)
+    assert most_tokens(chinese) > 1.15 * estimate_tokens(chinese)
+    assert most_tokens("no figure at all") == estimate_tokens("no figure at all")
 
 
 def test_estimate_of_big_text_is_linear() -> None:

@@ -225,6 +225,27 @@ async def test_limit_of_the_settings_keeps_the_context_from_being_full(kind: str
     assert loaded(full.bodies[-1]) >= set(TOOLS)
 
 
+async def test_window_of_a_model_that_counts_each_digit_is_not_overrun() -> None:
+    """Qwen and Mistral make a token of each digit, other models one of three."""
+
+    async def run(text: str = "") -> str:
+        return " ".join(str(1_234_567 + number) for number in range(100))
+
+    def rule(body: JSON) -> str | None:
+        said = json.dumps(entries(body))
+        digits = sum(map(str.isdigit, said))
+        sent = digits + (len(said) - digits) // 4
+        return f"prompt is too long: {sent} tokens > 6000 maximum" if sent > 6_000 else None
+
+    full = RawService(rule=rule)
+    async with bot({"full": ("chat", full)}, history=HistorySettings(max_tokens=3_600)) as made:
+        tools = [ExecutableTool(tool=report_tool(name).tool, function=run) for name in TOOLS]
+        made.runner.replace_tools(tools)
+        for number in range(12):
+            assert answers(await made.turn(f"{number}: {TOOLS[number % 5]}"))
+    assert full.refused == []
+
+
 @pytest.mark.parametrize("kind", MODELS)
 async def test_what_was_left_out_stays_so_after_a_restart(kind: str) -> None:
     store = MemoryStore()

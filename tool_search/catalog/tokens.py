@@ -12,7 +12,7 @@ Source: OpenAI, tiktoken, the split pattern of ``o200k_base``.
 
 import re
 
-__all__ = ["estimate_tokens"]
+__all__ = ["estimate_tokens", "most_tokens"]
 
 _LETTERS = "A-Za-z\u00c0-\u024f\u1e00-\u1eff"
 _LOWER = "a-z\u00c0-\u024f\u1e00-\u1eff"
@@ -64,6 +64,10 @@ _CHARACTER_RATES = (
     ),
 )
 _NOT_ASCII = re.compile("[^\x00-\x7f]+")
+_DIGITS = re.compile("[0-9]+")
+_HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]+")
+# Measured: without it, 21 % are missing on Mistral.
+_MORE_A_HAN = 0.18
 
 
 def estimate_tokens(text: str) -> int:
@@ -90,6 +94,21 @@ def estimate_tokens(text: str) -> int:
     if not text.isascii():
         tokens += _beyond_ascii(text)
     return max(1, round(tokens))
+
+
+def most_tokens(text: str) -> int:
+    r"""Estimate the tokens of a text by the tokenizers that make the most of it.
+
+    For limits of a window: Qwen and Mistral make a token of each digit, and Mistral more of
+    Chinese, so that `estimate_tokens` is 16 to 21 % too low on results full of them. At least
+    `estimate_tokens`.
+
+    Source: the split patterns of Qwen 2 and later and of Mistral's Tekken, which have `\p{N}`.
+    """
+    digits = [len(run) for run in _DIGITS.findall(text)]
+    more = sum(digits) - sum(-(-length // 3) for length in digits)
+    han = 0 if text.isascii() else len("".join(_HAN.findall(text)))
+    return estimate_tokens(text) + more + round(_MORE_A_HAN * han)
 
 
 def _beyond_ascii(text: str) -> float:

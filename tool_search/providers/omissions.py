@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tool_search.catalog.tokens import estimate_tokens
+from tool_search.catalog.tokens import most_tokens
 from tool_search.i18n import Language, text
 from tool_search.messages import ContentPart, ImagePart, Message, TextPart
 from tool_search.values.json import compact_json
@@ -54,7 +54,7 @@ def weight_of(message: Message, measure: Measure) -> int:
     if measure == "bytes":
         said = sum(len(text.encode("utf-8", "replace")) for text in texts)
         return _FRAME[measure] + max(said + sum(map(len, urls)), own)
-    said = sum(map(estimate_tokens, texts)) + _PICTURE_TOKENS * len(urls)
+    said = sum(map(most_tokens, texts)) + _PICTURE_TOKENS * len(urls)
     return _FRAME[measure] + max(said, own // _BYTES_PER_TOKEN)
 
 
