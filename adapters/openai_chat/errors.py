@@ -11,6 +11,16 @@ _REASONING = r"(?:reasoning_content|reasoning_details|messages\W.{0,40}\breasoni
 
 _MESSAGES: tuple[Answer, ...] = (
     Answer(
+        r"function name \S+ is duplicated|\bdeclared more than once",
+        "strategy_rejected",
+        "smg 2561, swarmclaw 39, kimi-code 1369",
+        service="Moonshot",
+        models=("kimi-k3",),
+        words="function name read_invoice is duplicated",
+        rule="no function is declared twice",
+        date="2026-09-17",
+    ),
+    Answer(
         r"function tools with reasoning_effort are not supported",
         "reasoning_excludes_tools",
         "shell_gpt 801, onyx 15008, foundry-dev-tools 779, litellm 39631, openclaude 1957 (Azure)",

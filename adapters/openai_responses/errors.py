@@ -45,6 +45,18 @@ ANSWERS: tuple[Answer, ...] = (
         rule="a call's output is a string",
         date="2026-07-24",
     ),
+    # Before texts that are too long.
+    Answer(
+        r"input\[\d+\]\.id\b.{0,20}(?:string too long|string_above_max_length)",
+        "replies_refused",
+        "openclaw 84774, oh-my-pi 284, hermes 10788, copilot-cli 3594, copilot-api 307",
+        service="Copilot, Codex's backend",
+        models=("gpt-5.3-codex", "gpt-5.6-sol"),
+        words="Invalid 'input[184].id': string too long. Expected a string with maximum length "
+        "64, but got a string with length 383 instead.",
+        rule="no id is longer than 64 characters",
+        date="2026-07",
+    ),
     *BY_CONTENT,
     Answer(
         r"reasoning_text\b.{0,80}must be passed back",

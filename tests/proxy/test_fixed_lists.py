@@ -86,6 +86,26 @@ def test_found_tools_are_defined_in_messages_and_the_list_stays(
     assert {k: v for k, v in defined.items() if k != "defer_loading"} == own
 
 
+def test_kimi_is_defined_no_tool_a_second_time(server: Server) -> None:
+    play(
+        server,
+        ModelReply(calls=search("count words")),
+        ModelReply(calls=search("count words", "words")),
+        ModelReply(text="a"),
+        ModelReply(calls=(count(), *search("count words"))),
+        ModelReply(text="b"),
+    )
+    with serve(proxy(server, "tools_in_messages")) as address:
+        client = _client(ChatClient, address, stream=False)
+        assert ask_all(client, ("x", "y")) == ["a", "b"]
+
+    for request in server.requests:
+        defined = [t for m in json.loads(request.raw_body)["messages"] for t in m.get("tools", ())]
+        names = list(map(_name, defined))
+        assert len(names) == len(set(names))
+    assert "count_words" in names
+
+
 @KINDS
 @STREAMS
 def test_a_tool_that_is_called_without_a_search_is_defined_before_its_call(

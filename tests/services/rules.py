@@ -32,6 +32,7 @@ from tool_search import (
     ToolSearchRunner,
 )
 from tool_search.adapters import build_provider
+from tool_search.catalog.tool import ToolKind
 from tool_search.config.providers import Dialect
 from tool_search.events import Done, RunnerEvent
 from tool_search.messages import ContentPart, TextPart
@@ -239,7 +240,7 @@ def _tool(name: str, ran: list[str], rule: ServiceRule) -> ExecutableTool:
     properties = {"text": {"type": "string"}, **rule.properties.get(name, {})}
     schema = {"type": "object", "properties": properties, "required": ["text"]}
     description = f"Can {name.replace('_', ' ')}."
-    kind = "mcp" if rule.server else "plugin"
+    kind: ToolKind = "mcp" if rule.server else "plugin"
     tool = Tool(
         name=name, description=description, parameters=schema, server=rule.server, kind=kind
     )
@@ -441,11 +442,22 @@ def _wants_encrypted_content(_: Dialect, body: JSON) -> bool:
     return "reasoning.encrypted_content" in (body.get("include") or ())
 
 
+def sealed(step: str, _: JSON) -> dict[str, Any]:
+    """Return the encrypted reasoning of a reply, with an id as long as Copilot's."""
+    thought = {"type": "reasoning", "id": f"rs_{step}" + "x" * 380, "summary": []}
+    return {**thought, "encrypted_content": f"sealed-{step}"}
+
+
 def declared_lists(body: JSON) -> list[JSON]:
     """Return each definition of a request, in its list and in what was loaded."""
     entries = [*body.get("input", ()), *body.get("messages", ())]
     loaded = [tool for entry in entries for tool in entry.get("tools") or ()]
     return [*(body.get("tools") or ()), *loaded]
+
+
+def _declares_twice(_: Dialect, body: JSON) -> bool:
+    names = [(tool.get("function") or tool).get("name") for tool in declared_lists(body)]
+    return len(names) != len(set(names))
 
 
 def _has_web_run(_: Dialect, body: JSON) -> bool:
@@ -584,6 +596,21 @@ RULES: Mapping[str, ServiceRule] = {
         talk=five_turns,
         model="gpt-5.5",
         provider={"strategy": "openai_responses"},
+    ),
+    "no id is longer than 64 characters": ServiceRule(
+        is_broken=lambda _, body: any(len(item.get("id") or "") > 64 for item in body["input"]),
+        dialects=("openai_responses",),
+        talk=five_turns,
+        reasoning=sealed,
+        refusals=0,
+    ),
+    "no function is declared twice": ServiceRule(
+        is_broken=_declares_twice,
+        talk=partial(each_tool, (*TOOLS[:2], *TOOLS[:2], TOOLS[0])),
+        model="kimi-k3",
+        provider={"strategy": "tools_in_messages"},
+        refusals=0,
+        searches=2,
     ),
     "no function is web.run": ServiceRule(
         is_broken=_has_web_run,

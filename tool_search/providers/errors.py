@@ -216,7 +216,9 @@ def _without_feature(refusal: _Refusal) -> ErrorAction | None:
     return _without_strategy(refusal)
 
 
-def _without_strategy(refusal: _Refusal) -> ErrorAction:
+def _without_strategy(refusal: _Refusal) -> ErrorAction | None:
+    if refusal.profile.strategy == "generic":
+        return None
     return ErrorAction(remedy="generic_strategy", profile=refusal.profile.generic())
 
 

@@ -89,10 +89,8 @@ class ToolsInMessagesToolSearchStrategy(ToolSearchStrategy):
     requires = "a model that takes tools in system messages (kimi-k3)"
     # Moonshot AI, "Dynamic tool loading": a model without it answers `tokenization failed`.
     # Other validators do not know `tools` there, or want the `content` that must be absent.
-    # Moonshot and Dynamo refuse a name that is declared twice (smg 2561, swarmclaw 39).
     rejected_by = re.compile(
-        r"tokenization failed|function name \S+ is duplicated|declared more than once"
-        r"|messages\W{1,3}\d+\W{1,4}tools\b"
+        r"tokenization failed|messages\W{1,3}\d+\W{1,4}tools\b"
         r"|\bcontent\b.{0,40}(?:required|missing|null)|(?:missing|required)\b.{0,40}\bcontent\b",
         re.IGNORECASE | re.DOTALL,
     )

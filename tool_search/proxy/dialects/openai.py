@@ -6,7 +6,7 @@ Source: OpenAI, "Error codes" (the form of an error).
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from tool_search.messages import RequestPlan
@@ -46,6 +46,11 @@ class OpenAIDialect(WireDialect):
     def definitions_item(self, tools: Sequence[WireTool]) -> JSON:
         """Return the item from which on functions are defined."""
 
+    def without_defined(self, item: JSON, known: Collection[tuple[str | None, str]]) -> JSON | None:
+        """Return an item without definitions that came before it; None if nothing is left."""
+        del known
+        return item
+
     def with_called(
         self, items: Sequence[JSON], needed: Callable[[WireCall], WireTool | None]
     ) -> list[JSON]:
@@ -56,7 +61,10 @@ class OpenAIDialect(WireDialect):
         written: list[JSON] = []
         known: set[tuple[str | None, str]] = set()
         start = 0
-        for item in items:
+        for given in items:
+            item = self.without_defined(given, known)
+            if item is None:
+                continue
             known.update(self.defined(item))
             wanted = [tool for call in self.calls(item) if (tool := needed(call)) is not None]
             new = {(t.namespace, t.name): t for t in wanted if (t.namespace, t.name) not in known}

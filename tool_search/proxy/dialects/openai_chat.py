@@ -8,7 +8,7 @@ message with `tools` and without content).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from uuid import uuid4
 
@@ -145,6 +145,13 @@ class OpenAIChat(OpenAIDialect):
     def defined(self, item: JSON) -> list[tuple[str | None, str]]:
         """Return the functions that a system message defines; none has a namespace."""
         return [(None, name) for name in map(_function_name, _definitions(item))]
+
+    def without_defined(self, item: JSON, known: Collection[tuple[str | None, str]]) -> JSON | None:
+        """Return a system message without functions that are defined: Kimi refuses a second one."""
+        new = [each for each in _definitions(item) if (None, _function_name(each)) not in known]
+        if len(new) == len(_definitions(item)):
+            return item
+        return {**item, "tools": new} if new else None
 
     def definitions_item(self, tools: Sequence[WireTool]) -> JSON:
         """Return the system message from which on functions are defined."""
