@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	|| { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12"; exit 1; }
 
-.PHONY: bench-model demo reference test test-long test-sdks test-extras test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-stores test-beside check types snapshot docs pictures pictures-astrbot release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
+.PHONY: bench-model demo reference test test-long test-sdks test-extras test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-stores test-beside check types snapshot truth docs pictures pictures-astrbot release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
 
 # An environment of its own, without the developers' tools: what the demo imports.
 DEMO_ENV := .venv-demo
@@ -101,6 +101,11 @@ types: $(READY)
 snapshot: $(READY)
 	@test -n "$(FOLDER)" || { echo "say which snapshot: make snapshot FOLDER=..."; exit 1; }
 	$(BIN)/python benchmarks/wire_snapshot.py compare $(FOLDER)
+
+# Tries each row on refusals against a server of its rule, and prints the rows by age;
+# docs/extending/refusal.md has how to add one. make truth ARGS="--only xAI"; ARGS=--write: the table.
+truth: $(READY)
+	@PYTHONPATH=. $(BIN)/python benchmarks/truth.py $(ARGS)
 
 # Measures how a model uses tool search; benchmarks/model.md has the options of ARGS.
 bench-model: $(READY)

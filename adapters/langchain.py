@@ -22,6 +22,7 @@ try:
     from langchain.tools import BaseTool, ToolRuntime
     from langchain.tools.tool_node import ToolCallRequest
     from langchain_core.messages import (
+        AIMessage,
         AnyMessage,
         HumanMessage,
         SystemMessage,
@@ -37,8 +38,10 @@ except ImportError as exc:
     ) from exc
 
 from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.providers import Dialect
 from tool_search.conversation.calls import RunCall
 from tool_search.conversation.view import ToolView, append_instructions
+from tool_search.hosts.kept_names import KeptNames
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.messages import ToolList
 from tool_search.providers.profiles import ProviderProfile, profile_for
@@ -98,7 +101,9 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelResponse[Any]:
         """Send a request with the declared tools alone."""
-        return handler(self._declared(request))
+        declared = self._declared(request)
+        kept = _kept_names(declared)
+        return _own(handler(self._sent(declared, kept)), kept)
 
     async def awrap_model_call(
         self,
@@ -106,7 +111,9 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Send a request with the declared tools alone."""
-        return await handler(self._declared(request))
+        declared = self._declared(request)
+        kept = _kept_names(declared)
+        return _own(await handler(self._sent(declared, kept)), kept)
 
     def wrap_tool_call(
         self,
@@ -196,6 +203,22 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
             )
         return changed.override(system_message=system)
 
+    def _sent(self, request: ModelRequest[Any], kept: KeptNames) -> ModelRequest[Any]:
+        """Return a request in which no tool has a name that the model's service keeps."""
+        if not kept:
+            return request
+        system = request.system_message.text if request.system_message else ""
+        return request.override(
+            tools=[
+                kept.sent(tool)
+                if isinstance(tool, dict)
+                else tool.model_copy(update=kept.sent({"name": tool.name}))
+                for tool in request.tools
+            ],
+            messages=[_renamed(message, kept.sent) for message in request.messages],
+            system_message=SystemMessage(kept.text(system, self._name)) if system else None,
+        )
+
     def _listed(
         self, listed: ToolList, tools: Mapping[str, BaseTool]
     ) -> Iterable[BaseTool | dict[str, Any]]:
@@ -236,6 +259,39 @@ def _claude(model: object) -> ProviderProfile | None:
     # By the model's name alone: gateways of Claude models take its native search too, and
     # `native=False` is for those that do not.
     return profile_for("anthropic", str(getattr(model, "model", "")))
+
+
+def _kept_names(request: ModelRequest[Any]) -> KeptNames:
+    """Return the tools of a request whose names the model's service keeps for itself."""
+    model = request.model
+    name = getattr(model, "model_name", None) or getattr(model, "model", "")
+    address = getattr(model, "openai_api_base", None) or getattr(model, "xai_api_base", None)
+    responses = getattr(model, "use_responses_api", False)
+    dialect: Dialect = "openai_responses" if responses else "openai_chat"
+    names = (
+        str((tool.get("function") or tool).get("name")) if isinstance(tool, dict) else tool.name
+        for tool in request.tools
+    )
+    return KeptNames(dialect, str(name), str(address or ""), names)
+
+
+def _renamed(message: Any, rename: Callable[[Any], Any]) -> Any:
+    """Return a message of which calls and results have other names."""
+    if not isinstance(message, AIMessage | ToolMessage):
+        return message
+    parts = (
+        ("name",)
+        if isinstance(message, ToolMessage)
+        else ("content", "tool_calls", "additional_kwargs")
+    )
+    return message.model_copy(update=rename({part: getattr(message, part) for part in parts}))
+
+
+def _own(response: ModelResponse[Any], kept: KeptNames) -> ModelResponse[Any]:
+    """Return a response with the tools' own names."""
+    if kept:
+        response.result = [_renamed(message, kept.own) for message in response.result]
+    return response
 
 
 def _first_text(messages: Iterable[AnyMessage]) -> str:

@@ -46,6 +46,7 @@ from tool_search.config.loading import load_config
 from tool_search.errors import ConfigurationError
 from tool_search.hosts.chain import owner_digest
 from tool_search.hosts.chat_requests import ChatRequest, ChatRequests
+from tool_search.hosts.kept_names import KeptNames
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.stores.opening import open_store
 
@@ -111,15 +112,28 @@ class ToolSearchHandler(CustomLogger):
         kwargs: dict[str, Any],
         call_type: Any,  # noqa: ARG002  # as above
     ) -> dict[str, Any]:
-        """Keep the thinking of hidden replies from a fallback of another vendor."""
-        messages = kwargs.get("messages")
-        if not isinstance(messages, list) or not any(map(_has_signed_thinking, messages)):
+        """Write a request as its deployment takes it.
+
+        Tools whose names the service keeps for itself get others, and a fallback of another
+        vendor gets no thinking of hidden replies.
+        """
+        messages, tools = kwargs.get("messages"), kwargs.get("tools")
+        if not isinstance(messages, list) or not isinstance(tools, list):
             return kwargs
         model, given = str(kwargs.get("model")), kwargs.get("custom_llm_provider")
-        _, provider, _, _ = litellm.get_llm_provider(model, given)
+        _, provider, _, base = litellm.get_llm_provider(model, given)
+        address = (
+            kwargs.get("api_base") or base or ("" if provider == "openai" else f"//{provider}")
+        )
+        names = [str(tool.get("function", tool).get("name")) for tool in tools]
+        kept = KeptNames("openai_chat", model, str(address), names)
+        own = self.search.config.search_tool_name
+        if kept and own in names:
+            written = [_instructed(kept.sent(message), kept, own) for message in messages]
+            kwargs = {**kwargs, "messages": written, "tools": kept.sent(tools)}
         if provider in _TAKE_THINKING or "claude" in model:
             return kwargs
-        return {**kwargs, "messages": [_without_thinking(message) for message in messages]}
+        return {**kwargs, "messages": [_without_thinking(each) for each in kwargs["messages"]]}
 
     async def async_post_call_success_hook(
         self,
@@ -261,6 +275,17 @@ def _message(response: ModelResponse) -> dict[str, Any]:
     choice: Any = response.choices[0]
     message: dict[str, Any] = choice.message.model_dump(exclude_none=True)
     return message
+
+
+def _instructed(message: Any, kept: KeptNames, name: str) -> Any:
+    """Return a system text that calls the search tool as the service does."""
+    if message.get("role") not in {"system", "developer"}:
+        return message
+    content = message.get("content")
+    if isinstance(content, list):
+        said = [{**p, "text": kept.text(p["text"], name)} if "text" in p else p for p in content]
+        return {**message, "content": said}
+    return {**message, "content": kept.text(str(content or ""), name)}
 
 
 def _has_signed_thinking(message: Any) -> bool:

@@ -429,7 +429,7 @@ _TOO_MANY_TOOLS = (
         service="Anthropic",
         words='{"type": "error", "error": {"type": "invalid_request_error", "message": "…", '
         '"details": {"error_code": "available_tools_limit_exceeded"}}}',
-        rule="few tools",
+        rule="64 tools at most",
     ),
     Answer(
         rf"{_TOOLS}\W{{0,4}}(?:array too long|(?:list |array )?should have at most)",
@@ -438,7 +438,7 @@ _TOO_MANY_TOOLS = (
         service="OpenAI",
         words="Invalid 'tools': array too long. Expected an array with maximum length {most}, but "
         "got an array with length {count} instead.",
-        rule="few tools",
+        rule="64 tools at most",
     ),
     Answer(
         rf"too many {_TOOLS}|(?:maximum|at most|more than|limit)[^.]{{0,24}} {_TOOLS}"
@@ -447,7 +447,7 @@ _TOO_MANY_TOOLS = (
         "Compatible endpoints and Google",
         service="Google",
         words="at most {most} function declarations are allowed",
-        rule="few tools",
+        rule="64 tools at most",
     ),
 )
 """Refusals of a tool list that is too long."""

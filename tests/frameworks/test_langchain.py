@@ -14,6 +14,7 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 
+from tests.services.rules import xai
 from tool_search import MemoryStore, SQLiteStore, ToolSearch, ToolSearchConfig
 from tool_search.adapters.langchain import ToolSearchMiddleware
 from tool_search.demo.toolbox import TOOLBOX
@@ -229,3 +230,23 @@ def test_few_tools_are_all_declared_and_providers_tools_are_left_alone(
     full = ToolSearchMiddleware(ToolSearchConfig(tool_schema_mode="full"), native=False)
     Thread(full).ask(claude(server))
     assert len(names(server)[0]) == 196
+
+
+@pytest.mark.parametrize("responses", [False, True])
+def test_a_search_and_a_call_where_the_service_keeps_the_search_tools_name(
+    responses: bool,
+) -> None:
+    with xai().running() as service:
+        model = ChatOpenAI(
+            model="grok-4.5",
+            base_url=f"{service.url}/v1",
+            api_key="key",  # type: ignore[arg-type]
+            use_responses_api=responses,
+        )
+        thread = Thread()
+        state = thread.ask(model, "Please use count_words")
+        state = thread.ask(model, "Again, please use count_words")
+    assert service.refused == []
+    made = [call["name"] for m in state["messages"] for call in getattr(m, "tool_calls", ())]
+    assert made == ["tool_search", "count_words"] * 2
+    assert state["messages"][-1].text.startswith("answer")

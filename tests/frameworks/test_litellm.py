@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from openai import APIStatusError, DefaultHttpxClient, OpenAI
 
+from tests.services.rules import xai
 from tool_search import ToolSearchConfig, tool_from_function
 from tool_search.demo.toolbox import TOOLBOX
 from tool_search.testing import (
@@ -39,6 +40,8 @@ model_list:
     litellm_params: {{model: openai/gpt-5.4, api_base: "{openai}", api_key: x}}
   - model_name: claude
     litellm_params: {{model: anthropic/claude-sonnet-4-6, api_base: "{anthropic}", api_key: x}}
+  - model_name: grok
+    litellm_params: {{model: xai/grok-4.5, api_base: "{grok}", api_key: x}}
 router_settings:
   num_retries: 0
   disable_cooldowns: true
@@ -89,10 +92,16 @@ def free_port() -> int:
 
 
 @contextmanager
-def proxy(server: StandInServer, folder: Path, config: str = "") -> Iterator[str]:
-    """Run LiteLLM's proxy in front of a stand-in server; yield its address."""
+def proxy(
+    server: StandInServer, folder: Path, config: str = "", *, grok: str = ""
+) -> Iterator[str]:
+    """Run LiteLLM's proxy in front of a stand-in server, and of another; yield its address."""
     file = folder / "litellm.yaml"
-    addresses = {"openai": server.openai_base_url, "anthropic": server.anthropic_base_url}
+    addresses = {
+        "openai": server.openai_base_url,
+        "anthropic": server.anthropic_base_url,
+        "grok": grok,
+    }
     file.write_text(CONFIG.format(key=KEY, **addresses), encoding="utf-8")
     settings = {
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -500,3 +509,27 @@ def test_thinking_of_a_hidden_search_does_not_end_a_fallback_to_another_vendor(
     assert "thinking" in json.dumps(bodies[1]["messages"])
     bot.ask(model="gpt")
     assert bot.called == ["count_words"] * 2
+
+
+def test_a_search_and_a_call_where_the_service_keeps_the_search_tools_name(tmp_path: Path) -> None:
+    with (
+        StandInServer() as server,
+        xai().running() as service,
+        proxy(server, tmp_path, grok=f"{service.url}/v1") as address,
+    ):
+        client = OpenAI(base_url=address, api_key=KEY)
+        messages: list[Any] = [{"role": "user", "content": "Please use count_words"}]
+        asked: Any = {"model": "grok", "messages": messages, "tools": TOOLS}
+        called = client.chat.completions.create(**asked).choices[0].message
+        assert called.tool_calls is not None
+        (call,) = called.tool_calls
+        assert call.function.name == "count_words"
+        messages += [
+            called.model_dump(exclude_none=True),
+            {"role": "tool", "tool_call_id": call.id, "content": "6"},
+        ]
+        answer = client.chat.completions.create(**asked).choices[0].message.content
+    assert service.refused == []
+    assert answer is not None
+    assert answer.startswith("answer")
+    assert "tool_search" not in json.dumps(service.bodies)

@@ -288,7 +288,7 @@ def _responses(step: Step, body: JSON, reasoning: dict[str, Any]) -> dict[str, A
             call |= {"type": "function_call", "name": name, "arguments": text}
             call |= {"id": f"fc_{step.id}"}
         output.append(call)
-    return {"id": "r", "object": "response", "status": "completed", "output": output}
+    return {"id": f"r_{step.id}", "object": "response", "status": "completed", "output": output}
 
 
 _RENDER: Mapping[str, Callable[[Step, JSON, dict[str, Any]], dict[str, Any]]] = {

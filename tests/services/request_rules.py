@@ -16,7 +16,6 @@ from tests.services.rules import (
     ServiceRule,
     each_tool,
     five_turns,
-    picture_then_text,
 )
 from tool_search.config.providers import Dialect
 from tool_search.messages import TextPart
@@ -27,7 +26,7 @@ ALL_RULES: dict[str, ServiceRule] = dict(RULES)
 _EVERYWHERE: tuple[Dialect, ...] = ("openai_chat", "anthropic", "openai_responses")
 _NATIVE: Mapping[Dialect, str] = {"anthropic": "claude", "openai_responses": "openai_responses"}
 _REPORT = "One line of a long report, about nothing at all. " * 100
-_TOKENS, _BYTES, _REPLY, _WINDOW, _MANY = 4_000, 16_000, 8_192, 200_000, 64
+_TOKENS, _BYTES, _WINDOW = 4_000, 16_000, 200_000
 _ODD = "tune_piano"
 _DIGIT = "3d_print"
 _SEARCH_FIELDS = ("defer_loading", "tool_reference", "additional_tools", "tool_search_output")
@@ -46,14 +45,16 @@ def _has_many_bytes(_: Dialect, body: JSON) -> bool:
     return len(json.dumps(_messages(body))) > _BYTES
 
 
-def _asks_for_a_long_reply(_: Dialect, body: JSON) -> Mapping[str, object]:
-    figures = {"most": _REPLY, "input": _WINDOW - 2 * _REPLY}
-    return figures if body.get("max_tokens", 0) > _REPLY else {}
+def _asks_for_a_long_reply(most: int, _: Dialect, body: JSON) -> Mapping[str, object]:
+    figures = {"most": most, "input": _WINDOW - 2 * most}
+    return figures if body.get("max_tokens", 0) > most else {}
 
 
-def _has_a_picture(_: Dialect, body: JSON) -> bool:
-    kinds = ("image_url", "input_image", "image")
-    return any(f'"type": "{kind}"' in json.dumps(body) for kind in kinds)
+def replies_of(most: int) -> ServiceRule:
+    """Return the rule that no reply may be longer."""
+    return ServiceRule(
+        is_broken=partial(_asks_for_a_long_reply, most), dialects=("anthropic",), talk=five_turns
+    )
 
 
 def _says_what_is_filtered(_: Dialect, body: JSON) -> bool:
@@ -92,9 +93,20 @@ def _has_cache_marks(_: Dialect, body: JSON) -> bool:
     return '"cache_control"' in json.dumps(body)
 
 
-def _has_many_tools(_: Dialect, body: JSON) -> Mapping[str, object]:
+def _has_many_tools(most: int, _: Dialect, body: JSON) -> Mapping[str, object]:
     count = len(body.get("tools", ()))
-    return {"most": _MANY, "count": count} if count > _MANY else {}
+    return {"most": most, "count": count} if count > most else {}
+
+
+def at_most_tools(most: int) -> ServiceRule:
+    """Return the rule that no list has more tools, and a bot with a few more."""
+    return ServiceRule(
+        is_broken=partial(_has_many_tools, most),
+        dialects=_EVERYWHERE,
+        talk=five_turns,
+        tools=(*TOOLS, *(f"other_{n}" for n in range(most + 6))),
+        config={"always_loaded_tools": ["other_*"]},
+    )
 
 
 def _has_a_name_with_a_digit_first(_: Dialect, body: JSON) -> bool:
@@ -192,12 +204,6 @@ ALL_RULES |= {
         is_broken=_has_many_bytes, dialects=_EVERYWHERE, talk=five_turns, refusals=6,
         result=_REPORT,
     ),
-    "replies of 8,192 tokens at most": ServiceRule(
-        is_broken=_asks_for_a_long_reply, dialects=("anthropic",), talk=five_turns
-    ),
-    "no pictures": ServiceRule(
-        is_broken=_has_a_picture, dialects=_EVERYWHERE, talk=picture_then_text
-    ),
     "nothing that a filter knows": ServiceRule(
         is_broken=_says_what_is_filtered, dialects=_EVERYWHERE, talk=_forbidden_then_text,
         lost=TOOLS[:1],
@@ -212,11 +218,6 @@ ALL_RULES |= {
     ),
     "no cache marks": ServiceRule(
         is_broken=_has_cache_marks, dialects=("anthropic",), talk=five_turns
-    ),
-    "few tools": ServiceRule(
-        is_broken=_has_many_tools, dialects=_EVERYWHERE, talk=five_turns,
-        tools=(*TOOLS, *(f"other_{n}" for n in range(70))),
-        config={"always_loaded_tools": ["other_*"]},
     ),
     "names begin with a letter": ServiceRule(
         is_broken=_has_a_name_with_a_digit_first, dialects=_EVERYWHERE,

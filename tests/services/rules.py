@@ -209,7 +209,7 @@ async def bot_of(
         runner = ToolSearchRunner(
             providers={"p": provider},
             tools=[
-                *(_tool(name, ran, rule) for name in rule.tools),
+                *(tool_of(name, ran, rule) for name in rule.tools),
                 *(ExecutableTool(tool=tool, function=_nothing) for tool in rule.extra),
             ],
             config=ToolSearchConfig(tool_schema_mode="tool_search", **rule.config),
@@ -230,7 +230,9 @@ def refusal(words: str) -> object:
         return vendor_error(words)
 
 
-def _tool(name: str, ran: list[str], rule: ServiceRule) -> ExecutableTool:
+def tool_of(name: str, ran: list[str], rule: ServiceRule) -> ExecutableTool:
+    """Return a tool that notes that it ran."""
+
     def function(text: str, **_: object) -> str | list[TextPart | ImagePart]:
         ran.append(name)
         said = rule.says if len(ran) == 1 else f"{name} is done by {text}"
@@ -278,7 +280,7 @@ def _names_in(entries: object) -> Iterator[str]:
         yield from _names_in(entry.get("tools"))
 
 
-def _keeps(name: str, tools: Sequence[str] = TOOLS) -> ServiceRule:
+def keeps(name: str, tools: Sequence[str] = TOOLS) -> ServiceRule:
     """Return the rule that no function has a name, in the list or in what was loaded."""
 
     def is_broken(_: Dialect, body: JSON) -> bool:
@@ -538,9 +540,9 @@ RULES: Mapping[str, ServiceRule] = {
         is_broken=partial(_has_many_calls, 128), talk=five_turns, searches=131
     ),
     "no message of the system's": ServiceRule(is_broken=_has_system, talk=five_turns),
-    "no function is named tool_search": _keeps("tool_search"),
+    "no function is named tool_search": keeps("tool_search"),
     **{
-        f"no function is named {name}": _keeps(name, (*TOOLS[:2], name, *TOOLS[2:]))
+        f"no function is named {name}": keeps(name, (*TOOLS[:2], name, *TOOLS[2:]))
         for name in ("python", "search", "web_search", "image_gen")
     },
     "no schema is recursive": _beside(_is_recursive, TREE),
@@ -634,3 +636,18 @@ RULES: Mapping[str, ServiceRule] = {
     ),
 }
 """Every rule, by its name."""
+
+
+def xai() -> RawService:
+    """Return a service that keeps the name of our search tool, and says so as xAI does."""
+    words = (
+        '{"code": "invalid-argument", "error": "The function name tool_search is reserved for the '
+        'tool_search tool"}'
+    )
+    rule = RULES["no function is named tool_search"]
+    return RawService(rule=lambda body: rule.refusing(dialect_of(body), words)(body), wrap=refusal)
+
+
+def dialect_of(body: JSON) -> Dialect:
+    """Return the dialect of a body that is none of Anthropic's."""
+    return "openai_responses" if "input" in body else "openai_chat"

@@ -7,24 +7,10 @@ import json
 import pytest
 
 from tests.services.raw import RawService
-from tests.services.rules import RULES
+from tests.services.rules import xai
 from tests.services.test_sizes import TOOLS, answers, bot, codes
 from tool_search.catalog.names import COMMON, wire_name
 from tool_search.providers.profiles import profile_for
-
-XAI = {
-    "code": "invalid-argument",
-    "error": "The function name tool_search is reserved for the tool_search tool",
-}
-
-
-def xai() -> RawService:
-    """Return a service that keeps the name of our search tool, and says so as xAI does."""
-    is_broken = RULES["no function is named tool_search"].is_broken
-    return RawService(
-        rule=lambda body: XAI["error"] if is_broken("openai_chat", body) else None,
-        wrap=lambda _: XAI,
-    )
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import RunCall
 from tool_search.conversation.view import ToolView
 from tool_search.hosts.chain import ChainItem, ExchangeChain
+from tool_search.hosts.kept_names import KeptNames
 from tool_search.hosts.tool_search import ToolSearch
 
 __all__ = ["ChatRequest", "ChatRequests"]
@@ -158,6 +159,7 @@ class ChatRequest:
         Args:
             reply: The assistant's message, with `content` and `tool_calls`.
         """
+        reply = KeptNames("openai_chat", "", "", self.view.names).own(reply)
         self._takes += 1
         hidden: list[dict[str, Any]] = []
         results: list[dict[str, Any]] = []
