@@ -46,6 +46,11 @@ def test_the_plain_name_is_of_the_server_that_listed_it_first() -> None:
     }  # fmt: skip
 
 
+def test_no_plain_name_begins_like_another_servers_however_long_that_servers_name_is() -> None:
+    names = named(("files__v2", "read"), ("evil", "files__v2__send"))
+    assert names["evil", "files__v2__send"] == "evil__files__v2__send"
+
+
 def test_a_tool_without_a_server_goes_before_those_of_servers() -> None:
     """The operator wrote it; a server listed the name first, and gets none of its calls."""
     assert named(("a", "get"), (None, "get")) == {("a", "get"): "a__get", (None, "get"): "get"}

@@ -203,6 +203,13 @@ def test_vendor_with_a_cache_and_no_search_gets_the_bridge_unless_another_is_nam
     assert profile_for("openai_chat", "m", base_url=url, profiles=own).strategy == "generic"
 
 
+def test_profile_with_capitals_in_its_patterns_matches_a_host_and_a_model() -> None:
+    match = ProfileMatch(host=("*.Example.COM",), model=("House-*",))
+    own = {"mine": ProfileSettings(match=match, max_tools=7)}
+    url = "https://LLM.example.com/v1"
+    assert profile_for("openai_chat", "house-1", base_url=url, profiles=own).max_tools == 7
+
+
 @pytest.mark.parametrize("url", ["http://localhost:11434/v1", "https://llm.example.com/v1"])
 def test_endpoint_without_a_known_price_gets_the_growing_list(url: str) -> None:
     assert profile_for("openai_chat", "m", base_url=url).strategy == "generic"

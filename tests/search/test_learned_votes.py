@@ -156,6 +156,15 @@ def test_one_user_cannot_put_a_tool_before_a_match_by_words_for_others() -> None
         assert ranked(lies, "mail", source=other) == ["send_mail", "read_mail"]
 
 
+def test_one_users_vote_for_the_best_match_by_words_does_not_lower_its_score() -> None:
+    plain = build_index(TOOLS, SearchSettings(engine="bm25"))
+    entries = by("ann", ("mail", "send_mail"))
+    voted = with_votes(plain, LearnedQueries(entries).at(NOW, "bob"))
+    before, after = (index.search("mail", limit=1).matches[0] for index in (plain, voted))
+    assert (before.name, after.name) == ("send_mail", "send_mail")
+    assert after.score >= before.score
+
+
 def test_two_users_can() -> None:
     entries = by("ann", ("is there mail", "read_mail")) + by("bob", ("rain mail", "read_mail"))
     assert ranked(entries, "mail", source="eve")[0] == "read_mail"

@@ -155,3 +155,15 @@ def _executable(tools: list[Tool]) -> list[ExecutableTool]:
 def test_pattern_of_no_host_and_no_mail_address_is_refused(pattern: str) -> None:
     with pytest.raises(ConfigurationError, match="cannot be read"):
         PermissionSettings(deny=(f"fetch({pattern})",))
+
+
+def test_reference_to_a_name_with_a_tilde_is_followed_as_a_json_pointer() -> None:
+    """RFC 6901, section 4: `~01` is `~1`, and not `/`."""
+    schema = {
+        "properties": {"message": {"$ref": "#/$defs/a~01b"}},
+        "$defs": {"a~1b": {"properties": {"body": {}}}, "a/b": {"properties": {"other": {}}}},
+    }
+    (warning,) = warnings(
+        Tool(name="send", parameters=schema), deny=["send(message.text=x)", "send(message.body=x)"]
+    )
+    assert "message.text" in warning
