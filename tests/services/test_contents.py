@@ -111,6 +111,21 @@ async def test_picture_that_was_not_at_fault_is_sent_again(kind: str) -> None:
         assert pictures_in(service.bodies[0]) == 1
 
 
+async def test_request_that_is_too_large_keeps_the_newest_picture() -> None:
+    """A 413 in strange words is one of size: older results go first."""
+
+    def rule(body: JSON) -> str | None:
+        return "E-4713" if len(json.dumps(entries(body))) > 9_000 else None
+
+    service = RawService(rule=rule, status=413)
+    async with bot({"a": ("chat", service)}) as made:
+        for number in range(4):
+            assert answers(await made.turn(f"{number}: {TOOLS[number]}"))
+        assert answers(await made.turn([PICTURE, TextPart(f"What is that? {TOOLS[4]}")]))
+        assert service.refused
+        assert pictures_in(service.bodies[-1]) == 1
+
+
 async def test_provider_that_reads_pictures_is_shown_what_another_was_not() -> None:
     def rule(body: JSON) -> str | None:
         return UNKNOWN_WORDS["Z.ai"] if shows_picture(body) else None

@@ -94,7 +94,8 @@ class TurnRefusals:
             is_shown: True if a part of the reply was shown.
         """
         action = classify_error(error, asked, sent)
-        if action.is_unknown and has_pictures and not repeats[provider, "leave_out"]:
+        is_strange = action.remedy == "next_provider" and action.is_unknown
+        if is_strange and has_pictures and not repeats[provider, "leave_out"]:
             repeats[provider, "leave_out"] += 1
             return ErrorAction(remedy="leave_out", is_unknown=True)
         has_row = not action.is_unknown
