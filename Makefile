@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	|| { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12"; exit 1; }
 
-.PHONY: bench-model demo reference test test-long test-sdks test-extras test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-stores test-beside check types snapshot truth docs pictures pictures-astrbot release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
+.PHONY: bench-model demo reference test test-long test-sdks test-extras test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-stores test-beside check check-fast types snapshot truth docs pictures pictures-astrbot release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
 
 # An environment of its own, without the developers' tools: what the demo imports.
 DEMO_ENV := .venv-demo
@@ -90,6 +90,12 @@ test-beside: $(READY)
 check: $(READY) types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# The inner loop: what changed since a commit, HEAD by default, in seconds.
+SINCE ?= HEAD
+
+check-fast: $(READY)
+	$(BIN)/python .ci/check_fast.py $(SINCE)
 
 types: $(READY)
 	$(BIN)/mypy -p tool_search
