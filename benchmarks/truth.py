@@ -33,7 +33,7 @@ HEAD = """\
 
 - **a**: no request is refused; **b**: so many are in a conversation, and each turn has its answer;
   **c**: a turn ends without an answer; **-**: the service's words are not stored.
-- `before`: the same rows at 6bc61d8, where they were asked of the words alone.
+- `before`: the same rows against the code at 6bc61d8.
 
 """
 
