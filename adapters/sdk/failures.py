@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -64,6 +65,13 @@ HTTP_LIBRARIES = ("httpx", "httpx2")
 """The HTTP libraries that an SDK may use."""
 
 _KEY_REFUSED = 401
+_NO_PATH = 404
+# FastAPI, Go's net/http (Ollama), Express, OpenAI, LM Studio and nginx know no such path.
+_BARE_404 = re.compile(
+    r"^\W*(?:error\W+)?(?:404\W+)?(?:\w+ )?not found\W*(?:\(not_found\w*\))?\W*$"
+    r"|\bcannot post\b|invalid url|unexpected endpoint|<html",
+    re.IGNORECASE,
+)
 _MAX_DETAIL_CHARS = 1_000
 # Far longer than the shown text, so that the cut there cannot leave a part of a key.
 _MAX_MASKED_CHARS = 100_000
@@ -153,6 +161,7 @@ def raise_failure(
     cause: Exception | None = None,
     key_env: str | None = None,
     body: bytes = b"{}",
+    base_url: str | None = None,
 ) -> NoReturn:
     """Raise the failure as a `ProviderError` with the key masked.
 
@@ -165,6 +174,8 @@ def raise_failure(
         cause: The exception that reported the failure.
         key_env: The environment variable that the key came from, for the advice.
         body: The request's body, the names of whose fields the error has.
+        base_url: The address below which the dialect's path has no version; None: it has one,
+            or the address is the vendor's own.
     """
     key = secret.get_secret_value()
     masked = _mask_secret(_shorten(failure.detail, _MAX_MASKED_CHARS), key)
@@ -175,7 +186,7 @@ def raise_failure(
         code=failure.code,
         retry_after_s=failure.retry_after_s,
         fields=json.loads(body),
-        remedy=_key_advice(key_env) if failure.status == _KEY_REFUSED else "",
+        remedy=_advice(failure, key_env, base_url),
         picture=named_picture(masked, body),
     )
     said = str(cause)
@@ -192,7 +203,14 @@ def _shorten(text: str, max_chars: int) -> str:
     return f"{text[: max_chars - end - len(gap)]}{gap}{text[-end:]}" if is_long else text
 
 
-def _key_advice(variable: str | None) -> str:
+def _advice(failure: Failure, variable: str | None, base_url: str | None) -> str:
+    """Return what to do about a failure; empty: nothing is known."""
+    if failure.status == _NO_PATH and base_url and not urlsplit(base_url).path.strip("/"):
+        # Not quoted: an address may hold a password.
+        is_bare = _BARE_404.search(failure.detail)
+        return "base_url has no path: most services want /v1 at its end" if is_bare else ""
+    if failure.status != _KEY_REFUSED:
+        return ""
     named = f"the environment variable {variable}" if variable else "api_key"
     return f"the key in {named} is not accepted: set it to a key of this service, then start again"
 

@@ -203,6 +203,7 @@ class SDKProvider:
                 cause=exc,
                 key_env=self._api_key_env,
                 body=body,
+                base_url=None if self._format.path.startswith("/v1") else self._base_url,
             )
 
     async def _encode_off_loop(self, plan: RequestPlan, profile: ProviderProfile) -> bytes:

@@ -82,6 +82,18 @@ def test_the_designed_defaults_hold() -> None:
 
 
 @pytest.mark.parametrize(
+    ("silence", "first"), [(5, 120.0), (30, 300.0), (60.0, 600.0), (900, 600.0)]
+)
+def test_first_byte_follows_a_timeout_that_is_set_alone(silence: float, first: float) -> None:
+    provider = ProviderConfig(id="a", type="openai_chat", model="m", timeout_s=silence)
+    assert provider.first_byte_timeout_s == first
+    provider = ProviderConfig(
+        id="a", type="openai_chat", model="m", timeout_s=silence, first_byte_timeout_s=7
+    )
+    assert provider.first_byte_timeout_s == 7.0
+
+
+@pytest.mark.parametrize(
     ("text", "line", "key"),
     [
         ("tool_search:\n  threshold: -1\n", 2, "tool_search.threshold"),

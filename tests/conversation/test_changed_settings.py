@@ -264,6 +264,18 @@ def test_search_that_cannot_start_is_tried_again() -> None:
     assert "settings_changed" in again.codes
 
 
+@pytest.mark.parametrize(("count", "mode"), [(40, "tool_search"), (9, "full")])
+@pytest.mark.parametrize("before", ["full", "skills_like"])
+def test_auto_takes_effect_in_a_kept_conversation(before: str, count: int, mode: str) -> None:
+    chat = Chat(toolbox(count, core=1), {"tool_schema_mode": before})
+    chat.begin()
+    chat.answer()
+    again = resumed(chat, {"tool_schema_mode": "auto"})
+    again.turn()
+    assert again.session.decision.mode == mode
+    again.session.plan(OPENAI)
+
+
 def test_skills_like_is_not_offered_to_bound_thinking_by_a_change_either() -> None:
     chat = Chat(toolbox(9), {"tool_schema_mode": "full"})
     chat.turn(BOUND)

@@ -132,6 +132,7 @@ class ProviderConfig(Settings):
             request goes on from the last one instead of repeating the history.
         first_byte_timeout_s: Seconds before a reply begins; keep-alives and events before
             its first words do not count. Also the longest silence while the model thinks.
+            Where `timeout_s` alone is set: ten times it, at least 120 and at most 600.
         timeout_s: Seconds without anything new, once a reply has begun, before the provider
             counts as failed; keep-alives are not new.
         reply_timeout_s: Seconds for a whole reply; null: no limit.
@@ -163,6 +164,15 @@ class ProviderConfig(Settings):
         if isinstance(value, dict) and "api_key_env" not in value:
             dialect = KINDS.get(str(value.get("type")).replace("_", "-"))
             return {**value, "api_key_env": _KEY_ENVIRONMENT[dialect] if dialect else None}
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_first_byte(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "first_byte_timeout_s" not in value:
+            silence = value.get("timeout_s")
+            if isinstance(silence, int | float):
+                return {**value, "first_byte_timeout_s": min(max(10.0 * silence, 120.0), 600.0)}
         return value
 
     @field_validator("api_key_env")

@@ -451,7 +451,9 @@ class ToolState:
         name = self._wanted_name(catalog)
         configured: SchemaMode | None = config.tool_schema_mode
         decision = frozen.decision
-        if configured not in ("auto", frozen.configured):
+        # `auto` never decides for `skills_like`, so a conversation in it follows `auto` too.
+        follows = configured != "auto" or decision.mode == "skills_like"
+        if follows and configured != frozen.configured:
             now = self._decided(catalog, profile)
             if now.mode == "tool_search" and not self._can_search(catalog, name):
                 configured = frozen.configured  # the next turn tries again

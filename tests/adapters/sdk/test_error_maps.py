@@ -155,3 +155,24 @@ def test_connection_failure_does_not_quote_a_header() -> None:
     exc = anthropic_sdk.APIConnectionError(request=REQUESTS[anthropic_sdk])
     exc.__cause__ = HTTP[anthropic_sdk].LocalProtocolError(f"Illegal header value b'{KEY}\\n'")
     assert KEY[-6:] not in read_failure(exc, MAPS[anthropic_sdk]).detail
+
+
+@pytest.mark.parametrize(
+    ("detail", "base_url", "is_hinted"),
+    [
+        ("Not Found", "http://user:secret@host", True),
+        ("404 page not found", "http://host/", True),
+        ("Unexpected endpoint or method. (POST /chat/completions)", "http://host", True),
+        ("The model `m` was not found", "http://host", False),
+        ("Not Found", "http://host/v1", False),
+        ("Not Found", None, False),
+    ],
+)
+def test_address_without_a_path_is_told_of_after_a_bare_404(
+    detail: str, base_url: str | None, is_hinted: bool
+) -> None:
+    failure = Failure(detail=detail, status=404)
+    with pytest.raises(ProviderError) as error:
+        raise_failure(failure, provider="p", secret=SecretStr(KEY), base_url=base_url)
+    assert ("/v1 at its end" in str(error.value)) == is_hinted
+    assert "secret" not in str(error.value)
