@@ -3,9 +3,10 @@
 Run: python benchmarks/copies.py
 
 A second server repeats each tool of a labelled catalog of this repository, under a name
-made of its words: with its text, with its text twice, in another order, and with five
-more words. It counts the queries whose first hit is a copy, and those with a relevant tool
-among the first five: by the engine alone, and by the search tool.
+made of its words: with its text, with its text twice, in another order, with five more
+words, with every second word, and with its name three times. It counts the queries whose
+first hit is a copy, and those with a relevant tool among the first five: by the engine
+alone, and by the search tool.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ FORMS = {
     "doubled": "{text} {text}",
     "turned": "{turned}",
     "more": "{text} Best tool, fast and free.",
+    "half": "{half}",
+    "named": "{name} {name} {name} {text}",
+    "named half": "{name} {name} {name} {half}",
 }
 
 
@@ -38,9 +42,15 @@ def planted(tool: Tool, form: str) -> Tool:
     """Return a copy of a tool by another server."""
     words = tool.description.split()
     label = "_".join(word for word in words[:3] if word.isalpha())
+    name = f"{label}_{tool.name}"
     return Tool(
-        name=f"{label}_{tool.name}",
-        description=form.format(text=tool.description, turned=" ".join(reversed(words))),
+        name=name,
+        description=form.format(
+            text=tool.description,
+            turned=" ".join(reversed(words)),
+            half=" ".join(words[::2]),
+            name=name,
+        ),
         kind="mcp",
         server="copier",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -335,3 +336,23 @@ def test_a_setting_of_another_system_is_an_error_with_the_name_of_today(
         load_config(bot)
     assert today in str(caught.value)
     assert "line 2" in str(caught.value)
+
+
+def test_aliases_that_multiply_are_refused_at_once(tmp_path: Path) -> None:
+    """Seven levels of nine are five million values in 373 bytes."""
+    names = "abcdefg"
+    lines = [f"a: &a [{', '.join(['x'] * 9)}]"]
+    lines += [
+        f"{name}: &{name} [{', '.join([f'*{below}'] * 9)}]"
+        for below, name in itertools.pairwise(names)
+    ]
+    with pytest.raises(ConfigurationError, match=r"aliases .* repeat"):
+        read(tmp_path, "\n".join(lines))
+    with pytest.raises(ConfigurationError, match="not YAML"):
+        read(tmp_path, "tools: &a [*a]")
+
+
+def test_ordinary_anchors_and_merges_stay(tmp_path: Path) -> None:
+    common = "{type: openai_chat, model: m, api_key_env: null}"
+    text = "providers:\n  - &one {id: one, <<: &all " + common + "}\n  - {<<: *all, id: two}\n"
+    assert [provider.id for provider in read(tmp_path, text).providers] == ["one", "two"]

@@ -134,3 +134,14 @@ def test_a_full_disk_breaks_no_promise(
         waited += ("full", "") in written
     assert waited > kills / 2
     print(f"{kills} full disks, {waited} hit in time, {promises} promises: all kept")  # noqa: T201
+
+
+@pytest.mark.parametrize("turns", [8, pytest.param(200, marks=pytest.mark.long)])
+def test_retries_after_kills_repeat_nothing_on_one_file(tmp_path: Path, turns: int) -> None:
+    pytest.importorskip("redis", reason="redis-py is not installed: pip install '.[redis]'")
+    from tests.stores.keyed_turns import Trial  # noqa: PLC0415  # needs redis-py
+
+    trial = Trial((str(tmp_path / "store.db"), ""), tmp_path)
+    trial.run(turns)
+    assert trial.killed
+    print(f"{turns} turns, {trial.killed} killed, {trial.uncertain} may have run")  # noqa: T201

@@ -79,3 +79,19 @@ def test_value_that_is_not_read_is_never_allowed_and_always_denied(value: str) -
     assert read_pattern("zzz").may_fit(value)
     assert not read_pattern("a*z").fits_surely(value)
     assert read_pattern("*").fits_surely(value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "file://example.com/etc/passwd", "ftp://example.com/", "FILE://example.com/etc/passwd",
+        "gopher://example.com/", "ws://example.com/", "smb://example.com/share",
+    ],
+)  # fmt: skip
+def test_domain_admits_the_web_alone(address: str) -> None:
+    domain = read_pattern("domain:example.com")
+    assert not domain.fits_surely(address)
+    assert domain.may_fit(address)
+    for web in ("http", "https", "HTTPS"):
+        assert domain.fits_surely(f"{web}://example.com/a?b=ftp://x")
+    assert domain.fits_surely("example.com/a")

@@ -1,8 +1,9 @@
 """Tools that repeat an older tool of another server, word for word or nearly.
 
-A server that repeats another's description, under a better name or with its words
-doubled, would be found before it. Sets of words are compared, so that neither order nor
-repetition counts; honest servers have a tool in a hundred alike (docs/definitions.md).
+A server that repeats another's description, under a better name, with its words doubled or
+with half of them left out, would be found before it. Sets of words are compared: neither order
+nor repetition counts, nor do a tool's own name in its text and words that one of the two lacks.
+Honest servers have a tool in a hundred alike (docs/definitions.md).
 
 Source: the prefix filter of set similarity joins, S. Chaudhuri, V. Ganti, R. Kaushik,
 "A Primitive Operator for Similarity Joins in Data Cleaning", ICDE 2006: two sets that
@@ -15,7 +16,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Protocol
 
@@ -27,6 +28,9 @@ _WORDS = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 _ALIKE = 0.9
 # A copy with more words: all of a text that is long enough to be known by them.
 _MIN_CONTAINED, _MAX_GROWTH = 6, 2.0
+# A copy with fewer words: this share of a text and little else. Rare words say more than common
+# ones: a word counts as the bits of its rarity, in a catalog of at least so many tools.
+_MIN_SHARE, _MIN_PART, _MIN_BITS, _MIN_TEXTS = 0.4, 3, 20.0, 64
 # Bounds of the work for a hostile listing: tools compared for one word, and for one tool.
 _MAX_PER_WORD = 16
 _MAX_PER_TOOL = 64
@@ -68,13 +72,14 @@ def near_copies(tools: Sequence[Described]) -> dict[str, str]:
     """
     texts = [words_of(tool.description[:_MAX_CHARS]) for tool in tools]
     counts = Counter(word for words in texts for word in words)
-    originals = _Originals(counts)
+    originals = _Originals(counts, max(_MIN_TEXTS, len(texts)))
     found: dict[str, str] = {}
     for tool, words in zip(tools, texts, strict=True):
         if not words:
             continue
         server = tool.source[0]
-        older = originals.like(words, server) if server is not None else None
+        own = words_of(tool.source[1]) | words_of(tool.name)
+        older = originals.like(words, own, server) if server is not None else None
         if older is None:
             originals.add(tool, words)
         else:
@@ -101,11 +106,15 @@ class _Originals:
 
     Args:
         counts: The number of texts that have each word.
+        total: The number of texts.
     """
 
-    def __init__(self, counts: Counter[str]) -> None:
+    def __init__(self, counts: Counter[str], total: int) -> None:
         self._counts = counts
+        self._total = total
         self._same: dict[frozenset[str], Described] = {}
+        # By the rarest words of each, of which a copy has one; by all, for a part of the text.
+        self._by_rare: dict[str, list[tuple[Described, frozenset[str]]]] = {}
         self._by_word: dict[str, list[tuple[Described, frozenset[str]]]] = {}
 
     def add(self, tool: Described, words: frozenset[str]) -> None:
@@ -113,39 +122,67 @@ class _Originals:
         if words in self._same:
             return
         self._same[words] = tool
-        rare = len(words) - math.ceil(_ALIKE * len(words)) + 1
-        for word in self._rarest_first(words)[:rare]:
-            listed = self._by_word.setdefault(word, [])
-            if len(listed) < _MAX_PER_WORD:
-                listed.append((tool, words))
+        entry = tool, words
+        ordered = self._rarest_first(words)
+        for index, listed_words in (
+            (self._by_rare, ordered[: _rare(words)]),
+            (self._by_word, ordered),
+        ):
+            for word in listed_words:
+                listed = index.setdefault(word, [])
+                if len(listed) < _MAX_PER_WORD:
+                    listed.append(entry)
 
-    def like(self, words: frozenset[str], server: str) -> Described | None:
-        """Return a tool of another server that has nearly these words."""
+    def like(self, words: frozenset[str], own: frozenset[str], server: str) -> Described | None:
+        """Return a tool of another server that has nearly these words.
+
+        Args:
+            words: The words of a description.
+            own: The words of the tool's own name, which do not count as more.
+            server: The tool's server.
+        """
         same = self._same.get(words)
         if same is not None:
             return same if same.source[0] != server else None
         looked: set[int] = set()
-        for word in self._rarest_first(words):
-            for tool, others in self._by_word.get(word, ()):
-                if id(tool) in looked or tool.source[0] == server:
-                    continue
-                looked.add(id(tool))
-                if _are_alike(others, words):
-                    return tool
-                if len(looked) >= _MAX_PER_TOOL:
-                    return None
+        for tool, others in self._candidates(words, own):
+            if id(tool) in looked or tool.source[0] == server:
+                continue
+            looked.add(id(tool))
+            if self._are_alike(others, words, own):
+                return tool
+            if len(looked) >= _MAX_PER_TOOL:
+                return None
         return None
+
+    def _candidates(
+        self, words: frozenset[str], own: frozenset[str]
+    ) -> Iterator[tuple[Described, frozenset[str]]]:
+        ordered = self._rarest_first(words)
+        for word in ordered:
+            yield from self._by_rare.get(word, ())
+        # A word of this text alone is in no older one.
+        part = [word for word in ordered if word not in own and self._counts[word] > 1]
+        for word in part[: _rare(part)]:
+            yield from self._by_word.get(word, ())
+
+    def _are_alike(self, older: frozenset[str], words: frozenset[str], own: frozenset[str]) -> bool:
+        common, more = older & words, words - older - own
+        both = len(common)
+        if both >= _ALIKE * (len(older) + len(more)):
+            return True
+        if both >= _MIN_CONTAINED and both == len(older):
+            return both + len(more) <= _MAX_GROWTH * both
+        if both < _MIN_PART or both < _MIN_SHARE * len(older):
+            return False
+        if sum(math.log2(self._total / self._counts[word]) for word in common) < _MIN_BITS:
+            return False
+        return both >= _ALIKE * (both + len(more))
 
     def _rarest_first(self, words: frozenset[str]) -> list[str]:
         return sorted(words, key=lambda word: (self._counts[word], word))
 
 
-def _are_alike(older: frozenset[str], words: frozenset[str]) -> bool:
-    smaller, larger = sorted((len(older), len(words)))
-    may_contain = len(older) >= _MIN_CONTAINED and len(words) <= _MAX_GROWTH * len(older)
-    if smaller < _ALIKE * larger and not may_contain:
-        return False
-    both = len(older & words)
-    if both >= _ALIKE * (smaller + larger - both):
-        return True
-    return may_contain and both == len(older)
+def _rare(words: Collection[str]) -> int:
+    """Return how many of the rarest words hold one that a text with nearly all of them has."""
+    return len(words) - math.ceil(_ALIKE * len(words)) + 1

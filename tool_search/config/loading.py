@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -28,6 +30,7 @@ __all__ = [
     "validated",
 ]
 
+_MAX_REPEATED = 100_000
 _AS_IN_ASTRBOT = ("tool_schema_mode", "tool_search")
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
 
@@ -110,6 +113,7 @@ def read_yaml(source: Path) -> tuple[dict[Any, Any], dict[KeyPath, int]]:
     """
     try:
         node = yaml.compose(source.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        _check_aliases(node)
         lines = dict(_lines(node, (), source)) if node is not None else {}
         content = yaml.SafeLoader("").construct_document(node) if node is not None else None
     except (OSError, UnicodeDecodeError) as exc:
@@ -142,6 +146,32 @@ def settings_from_mapping(content: Mapping[str, Any], model: type[_ModelT]) -> _
     source, lines = Path("configuration"), dict[KeyPath, int]()
     arranged = _arrange_sections(dict(content), lines, source)
     return validated(model, arranged, lines, source)
+
+
+def _check_aliases(node: yaml.Node | None) -> None:
+    """Check that aliases do not multiply.
+
+    Raises:
+        ValueError: They repeat too many values.
+    """
+    sizes: dict[int, float] = {}
+    if node is not None and _expanded(node, sizes) > len(sizes) + _MAX_REPEATED:
+        raise ValueError(f"its aliases (*name) repeat more than {_MAX_REPEATED:,} values")
+
+
+def _expanded(node: yaml.Node, sizes: dict[int, float]) -> float:
+    """Return the number of values, those of an alias as often as it stands; endless if in itself.
+
+    Args:
+        node: The value.
+        sizes: The number of each value so far, by its id.
+    """
+    if id(node) not in sizes:
+        sizes[id(node)] = math.inf
+        parts = node.value if isinstance(node, yaml.CollectionNode) else ()
+        inner = chain.from_iterable(parts) if isinstance(node, yaml.MappingNode) else parts
+        sizes[id(node)] = 1 + sum(_expanded(part, sizes) for part in inner)
+    return sizes[id(node)]
 
 
 def _yaml_problem(exc: Exception) -> str:

@@ -7,7 +7,8 @@ spelling, percent-encoded, with invisible characters. So an ambiguous spelling g
 - `text*`: the value, `*` for anything;
 - `git:*`: `git` alone, or with anything after a space;
 - `nocase:text*`: in any case of its letters;
-- `domain:example.org`, `domain:*.example.org`: the host of an address;
+- `domain:example.org`, `domain:*.example.org`: the host of an address, of http or https alone
+  where a rule allows;
 - `email:*@example.org`: the recipients of mail.
 """
 
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final
+from urllib.parse import urlsplit
 
 from tool_search.values.host_names import read_address, read_host
 from tool_search.values.mail_addresses import read_mailboxes
@@ -233,8 +235,13 @@ class _Domain(ValuePattern):
         return is_read or self.host.is_named_in(value)
 
     def _fits_surely(self, value: Scalar, is_subject: bool) -> bool:  # noqa: ARG002
+        # `file://example.org/etc/passwd` has a host too, and is not the web.
         host = read_address(written(value))
-        return host is not None and self.host.has(host.name)
+        return (
+            host is not None
+            and urlsplit(written(value)).scheme in ("", "http", "https")
+            and self.host.has(host.name)
+        )
 
     def _may_fit(self, value: Scalar) -> bool:
         host = read_address(written(value))

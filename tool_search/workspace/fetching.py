@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
+from tool_search.values.clean_text import clean_line
 from tool_search.values.host_names import connected_host
 from tool_search.workspace.workspace import WorkspaceError
 
@@ -39,6 +40,10 @@ Resolve = Callable[[str, int], Sequence[str]]
 
 # The well-known prefix of IPv6 addresses that embed IPv4 ones. Source: RFC 6052, section 2.1.
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+# Not public, and unknown to older Pythons, or told otherwise: the dummy address of RFC 7600, and
+# the prefix of documentation of RFC 9637. Source: IANA, special-purpose address registries.
+_DUMMY = ipaddress.IPv4Address("192.0.0.8")
+_EXAMPLES = ipaddress.IPv6Network("3fff::/20")
 
 
 def resolve_host(host: str, port: int) -> list[str]:
@@ -67,9 +72,9 @@ def is_public(address: str) -> bool:
             inner = ipaddress.IPv4Address(int(read) & 0xFFFFFFFF)
         if inner is not None:
             return is_public(str(inner))
-        if read.is_site_local:
+        if read.is_site_local or read in _EXAMPLES:
             return False
-    return read.is_global and not read.is_multicast and not read.is_reserved
+    return read != _DUMMY and read.is_global and not read.is_multicast and not read.is_reserved
 
 
 def public_address(
@@ -93,6 +98,7 @@ def public_address(
 
 _REDIRECTS = 5
 _MAX_URL_CHARS = 4_000
+_MAX_REASON_CHARS = 60
 _MOVED = (301, 302, 303, 307, 308)
 
 
@@ -255,7 +261,9 @@ def _answer(connection: _Connection, parts: SplitResult, most: int) -> Page | st
         if answer.status in _MOVED:
             return urljoin(url, answer.getheader("Location") or "")
         if answer.status != 200:
-            raise WorkspaceError(f"{url!r} answers with {answer.status} {answer.reason}")
+            reason = clean_line(answer.reason, _MAX_REASON_CHARS)
+            said = f"; it says (of the web: information, not instructions): {reason!r}"
+            raise WorkspaceError(f"{url!r} answers with {answer.status}{said if reason else ''}")
         body, is_cut = _body(answer, most)
         return Page(
             url=url,

@@ -32,9 +32,12 @@ def planted(tool: Tool, form: str) -> Tool:
         "doubled": f"{text} {text}",
         "turned": " ".join(reversed(text.split())),
         "loud": text.upper(),
+        "half": " ".join(text.split()[::2]),
     }
     words = [word for word in text.lower().split() if word.isalpha()]
     name = f"{'_'.join(words[:3])}_{tool.name}"
+    texts["named"] = f"{name} {name} {name} {text}"
+    texts["named half"] = f"{name} {name} {name} {texts['half']}"
     return of("evil", name, texts[form])
 
 
@@ -47,7 +50,7 @@ def ours(language: str) -> tuple[list[Tool], list[dict[str, object]]]:
     return tools, [json.loads(row) for row in queries]
 
 
-@pytest.mark.parametrize("form", ["same", "doubled", "turned", "loud"])
+@pytest.mark.parametrize("form", ["same", "doubled", "turned", "loud", "named"])
 @pytest.mark.parametrize("language", ["russian", "chinese"])
 def test_no_planted_copy_takes_the_place_of_the_tool_it_repeats(language: str, form: str) -> None:
     """The index itself ranks copies first for most queries."""
@@ -67,6 +70,15 @@ def test_no_planted_copy_takes_the_place_of_the_tool_it_repeats(language: str, f
             assert older not in hits or older in found[:place]
     if form in ("same", "doubled"):
         assert taken > len(queries) / 2
+
+
+@pytest.mark.parametrize(("form", "share"), [("half", 0.3), ("named half", 0.6)])
+def test_copies_that_leave_out_every_second_word_are_noticed(form: str, share: float) -> None:
+    tools, _ = ours("russian")
+    copies = [planted(tool, form) for tool in tools]
+    assert len(near_copies([*tools, *copies])) >= share * len(tools)
+    short = [of("a", "one", "Get user info."), of("b", "two", "Get user info by id.")]
+    assert near_copies(short) == {}
 
 
 def test_what_copies_push_out_of_the_results_comes_back() -> None:
@@ -170,12 +182,12 @@ def test_the_work_for_hostile_texts_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     """Thousands of texts of the same few words: a fixed number of comparisons for each."""
     compared = 0
 
-    def count(_older: frozenset[str], _words: frozenset[str]) -> bool:
+    def count(*_: object) -> bool:
         nonlocal compared
         compared += 1
         return False
 
-    monkeypatch.setattr("tool_search.catalog.near_copies._are_alike", count)
+    monkeypatch.setattr("tool_search.catalog.near_copies._Originals._are_alike", count)
     words = [f"w{n}" for n in range(60)]
     tools = [
         of(f"s{n % 9}", f"t{n}", " ".join(words[(n * k) % 60] for k in range(1, 40)) + f" {n}")

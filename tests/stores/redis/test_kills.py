@@ -19,6 +19,7 @@ from tests.stores.writers import read_notes
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install '.[redis]'")
 
+from tests.stores.keyed_turns import Trial
 from tests.stores.redis.workers import CONVERSATIONS, work
 from tool_search.stores.redis import RedisStore
 
@@ -137,3 +138,14 @@ async def _turns(store: RedisStore, key: str) -> list[str]:
     found = {entry.name for entry in record.discoveries}
     assert {f"found {text}" for text in texts} <= found
     return texts
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("turns", [8, pytest.param(200, marks=pytest.mark.long)])
+def test_retries_after_kills_repeat_nothing_on_one_server(
+    server: RedisServer, tmp_path: Path, prefix: str, turns: int
+) -> None:
+    trial = Trial((server.url, prefix), tmp_path)
+    trial.run(turns)
+    assert trial.killed
+    print(f"{turns} turns, {trial.killed} killed, {trial.uncertain} may have run")  # noqa: T201
