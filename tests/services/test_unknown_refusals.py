@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from tests.services.raw import JSON, RawService
+from tests.services.rules import RULES, bot_of
 from tests.services.test_sizes import MODELS, TOOLS, answers, bot, codes
 from tool_search import ExecutableTool, Tool, ToolSearchConfig
 from tool_search.errors import AllProvidersFailedError
@@ -195,6 +197,21 @@ async def test_schema_of_names_and_types_alone_helps() -> None:
         assert answers(await made.turn("Please use ring_bell"))
         assert len(service.refused) <= 3
         assert ran == ["1_1"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "replies with calls have content that is a string",
+        "replies with calls have content that is not empty",
+        "a reply has one call",
+    ],
+)
+async def test_messages_of_the_plainest_shape_help_and_tools_run(name: str) -> None:
+    rule = replace(RULES[name], refusals=2)
+    async with bot_of(rule, "openai_chat", "house-model", words=ODD) as made:
+        await rule.talk(made)
+        made.check(rule)
 
 
 async def test_service_that_refuses_in_turns_answers_and_nothing_is_lost() -> None:

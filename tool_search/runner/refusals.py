@@ -25,6 +25,8 @@ __all__ = ["Repeats", "TurnRefusals"]
 Repeats = Counter[tuple[str, Action]]
 """The requests for one reply that were sent again, by provider and action."""
 
+# Some refuse null beside calls, others an empty text, others a blank one.
+_SOME_TEXT = "…"
 _MAX_PLAINER = 4
 """The most requests of a turn in a plainer form."""
 _CONFLICT = 409
@@ -203,6 +205,10 @@ def _plainer_forms(
     plain = _without_options(asked)
     longest = min(asked.max_description or _MAX_DESCRIPTION, _MAX_DESCRIPTION)
     bare = replace(plain, schema_rules="plain", max_schema_levels=None, max_description=longest)
+    # Messages in the shape that no service is known to refuse, unless their rules are known.
+    bare = replace(bare, max_calls=1, empty_content=_SOME_TEXT)
+    if asked.message_rules != "mistral":
+        bare = replace(bare, message_rules="alternating")
     others = [tool for tool in tools if tool.name not in sent.own]
     aside = asked.set_aside.union(tool.shown_fingerprint for tool in others)
     forms: list[tuple[str, ProviderProfile]] = []
