@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pydantic import SecretStr
 
 from tool_search.config.bot import ProviderConfig
+from tool_search.config.limits import LimitSettings
 from tool_search.config.provider_strings import provider_from_string
 from tool_search.config.providers import Dialect, ProfileSettings
 from tool_search.providers.base import ConnectedProvider
@@ -28,6 +29,7 @@ def build_provider(
     profiles: Mapping[str, ProfileSettings] | None = None,
     configured: Iterable[ProviderConfig] = (),
     environment: Mapping[str, str] | None = None,
+    incoming: LimitSettings | None = None,
 ) -> ConnectedProvider:
     """Build a provider; its caller closes it, as by `async with`.
 
@@ -40,6 +42,7 @@ def build_provider(
         profiles: The `profiles` section of a configuration.
         configured: Entries of a configuration, whose ids a string may name.
         environment: The variables; None: those of this process.
+        incoming: The `limits` section of a configuration.
 
     Raises:
         ConfigurationError: The string, a setting or the key cannot be used.
@@ -60,6 +63,7 @@ def build_provider(
         reply_timeout_s=config.reply_timeout_s,
         max_retries=0 if fallbacks else _RETRIES_WITHOUT_FALLBACK,
         extra_body=config.extra_body,
+        incoming=incoming,
     )
 
 

@@ -250,6 +250,7 @@ class Bot:
             configured=config.providers,
             profiles=config.profiles,
             environment=self._environment,
+            incoming=config.limits,
         )
         if (hold_ms := config.telemetry.loop_hold_ms) is not None:
             on_hold = getattr(calls.telemetry, "on_hold", None)
@@ -315,7 +316,8 @@ class Bot:
             raise ConfigurationError(
                 f"mcpServers needs the MCP SDK: pip install 'tool-search-middleware[mcp]' ({exc})"
             ) from exc
-        source = source_class(servers, environment=self._environment)
+        limits = self._config.limits
+        source = source_class(servers, environment=self._environment, limits=limits)
         return (await stack.enter_async_context(source),)
 
 

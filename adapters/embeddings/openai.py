@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from tool_search.adapters.sdk.connection import bounded_client
+from tool_search.adapters.wire.incoming import DEFAULT_LIMITS, TooLargeError
 from tool_search.errors import ConfigurationError
 from tool_search.search.vectors.embedder import EmbeddingError
 
@@ -29,6 +31,7 @@ except ImportError as exc:
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tool_search.config.limits import LimitSettings
     from tool_search.config.search import EmbedderSettings
 
 __all__ = ["OpenAIEmbedder", "build"]
@@ -71,6 +74,7 @@ class OpenAIEmbedder:
         batch_size: The most texts of a request; None for the service's known limit. A limit
             that the service names in an error is kept.
         timeout_s: Seconds for one request.
+        limits: The bounds of an answer; None: the usual ones.
 
     Raises:
         ConfigurationError: The size of the model's vectors is unknown.
@@ -88,6 +92,7 @@ class OpenAIEmbedder:
         document_prefix: str = "",
         batch_size: int | None = None,
         timeout_s: float = 60.0,
+        limits: LimitSettings | None = None,
     ) -> None:
         known = _DIMENSIONS.get(model.lower().removesuffix(":latest"))
         if dimensions is None and known is None:
@@ -106,7 +111,12 @@ class OpenAIEmbedder:
         self.identity = f"openai {url} {model} {self._asked} {query_prefix!r} {document_prefix!r}"
         # The caller has its own retries; two on top of one another multiply.
         self._client = openai.OpenAI(
-            base_url=url, api_key=api_key or "none", max_retries=0, timeout=timeout_s
+            base_url=url,
+            api_key=api_key or "none",
+            max_retries=0,
+            http_client=bounded_client(
+                openai.DefaultHttpxClient, limits or DEFAULT_LIMITS, timeout=timeout_s
+            ),
         )
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -134,6 +144,8 @@ class OpenAIEmbedder:
                 self._batch_size = limit
             except openai.APIConnectionError as exc:
                 cause = exc.__cause__ or exc
+                if isinstance(cause, TooLargeError):
+                    raise EmbeddingError(f"the answer was given up: {cause}") from exc
                 raise EmbeddingError(
                     f"{self._client.base_url} cannot be reached: {type(cause).__name__}: {cause}",
                     is_passing=True,

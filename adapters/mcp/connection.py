@@ -27,7 +27,9 @@ from tool_search.adapters.mcp.protocol import (
 )
 from tool_search.adapters.mcp.stdio import ServerProcess
 from tool_search.adapters.mcp.watching import WatchedResources
+from tool_search.adapters.wire.incoming import DEFAULT_LIMITS
 from tool_search.catalog.tool import Tool
+from tool_search.config.limits import LimitSettings
 from tool_search.config.mcp import MCPServerSettings
 from tool_search.errors import ConfigurationError, SourceError
 from tool_search.execution.results import describe_exception
@@ -74,6 +76,7 @@ class ServerConnection:
         on_change: Called when its tools or its state have changed.
         on_list_change: Called when its prompts or resources have changed.
         whole_lists: True if gateways of this library list the tools too that they hide.
+        limits: The bounds of what it sends.
 
     Attributes:
         name: The server's name.
@@ -89,8 +92,10 @@ class ServerConnection:
         on_change: Callable[[str], None],
         on_list_change: OnListChange,
         whole_lists: bool = False,
+        limits: LimitSettings = DEFAULT_LIMITS,
     ) -> None:
         self._whole_lists = whole_lists
+        self._limits = limits
         self.name = name
         self.tools: tuple[Tool, ...] = ()
         self._given = settings
@@ -103,6 +108,7 @@ class ServerConnection:
         self._state: ServerState = "disabled" if settings.disabled else "connecting"
         self._protocol: str | None = None
         self._error: str | None = None
+        self._last_lines = ""
         self._problems: tuple[str, ...] = ()
         self._session: Session | None = None
         self._task: asyncio.Task[None] | None = None
@@ -127,6 +133,7 @@ class ServerConnection:
             tools=len(self.tools),
             protocol=self._protocol,
             error=self._error,
+            last_lines=self._last_lines,
         )
 
     def start(self) -> None:
@@ -287,13 +294,17 @@ class ServerConnection:
             try:
                 await self._connect()
             except Exception as exc:  # noqa: BLE001  # a transport may raise anything, in groups too
+                self._keep_last_lines()
                 if self._state == "connected":
                     # Gone while it was in use: its tools stay until it cannot be made again.
                     self._error = self._reason(exc)
                 else:
                     self._fail(exc)
             else:
+                self._keep_last_lines()
                 self._error = self._cause() or "the connection was closed"
+            if self._state == "connected":
+                self._warn("mcp_connection_lost: server %r: %s", self._error)
             self._end()
             if time.monotonic() - began > _STEADY_S:
                 pause = _MIN_PAUSE_S
@@ -345,11 +356,17 @@ class ServerConnection:
                 variables=settings.env,
                 inherited=self._environment,
                 cwd=settings.cwd,
+                limits=self._limits,
                 on_end=self._end,
             )
             return self._process.streams()
-        auth = oauth_client(self.name, settings)
-        return http_transport(settings, auth=auth, failures=self._failures, on_end=self._end)
+        return http_transport(
+            settings,
+            auth=oauth_client(self.name, settings),
+            failures=self._failures,
+            limits=self._limits,
+            on_end=self._end,
+        )
 
     async def _serve(self, session: Session) -> None:
         if self._state == "failed":
@@ -431,15 +448,23 @@ class ServerConnection:
         """Hide the tools of a server that cannot be reached; warn once."""
         self._error = self._reason(exc)
         if self._state != "failed":
-            _log.warning(
+            self._warn(
                 "mcp_server_failed: server %r: %s; its tools are hidden until it answers",
-                self.name,
                 self._error,
             )
         self._state, self.tools = "failed", ()
         for kind in self._lists:
             self._report(kind)
         self._lists = ()
+
+    def _keep_last_lines(self) -> None:
+        self._last_lines = self._process.last_lines if self._process is not None else ""
+
+    def _warn(self, message: str, problem: str | None) -> None:
+        """Write a failure into the operator's log, with what the server wrote to its own."""
+        if self._last_lines:
+            problem = f"{problem}; its last lines: {self._last_lines}"
+        _log.warning(message, self.name, problem)
 
     def _reason(self, exc: BaseException) -> str:
         """Return the cause of a failure, without secrets."""

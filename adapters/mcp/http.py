@@ -9,6 +9,7 @@ Protocol, 2025-11-25, "Transports" (404: the session is over, begin a new one).
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -23,12 +24,23 @@ from tool_search.adapters.mcp.protocol import (
     CONNECTION_CLOSED,
     HAS_SESSIONLESS,
     Transport,
+    parse_message,
+    refusal_of,
     set_definitions_aside,
     sse_client,
     streamable_http_client,
     with_capabilities,
 )
-from tool_search.adapters.mcp.stdio import MAX_MESSAGE_BYTES
+from tool_search.adapters.sdk.connection import bound
+from tool_search.adapters.sdk.failures import ReplyFailedError
+from tool_search.adapters.wire.incoming import (
+    ACCEPTED_ENCODINGS,
+    LARGE_BYTES,
+    EventDecoder,
+    SentEvent,
+    TooLargeError,
+)
+from tool_search.config.limits import LimitSettings
 from tool_search.config.mcp import MCPServerSettings
 
 __all__ = ["HttpFailures", "http_transport"]
@@ -36,9 +48,9 @@ __all__ = ["HttpFailures", "http_transport"]
 # The SDK has the one that it was built with; both have the same names.
 _http: Any = import_module("httpx2" if HAS_SESSIONLESS else "httpx")
 _CONNECT_S = 30.0
-# A call has its own time-out, and a stream of notifications is silent for hours.
-_SILENCE_S = 86_400.0
-_EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
+# In a message that stands for a large one, which was read apart from the event loop.
+_ASIDE = "tool_search/aside"
+_HEAD_BYTES = 200
 _INTERNAL_ERROR = -32_603
 # By the status of their answers the SDK finds the protocol that the server speaks.
 _NEGOTIATION = ("initialize", "server/discover")
@@ -46,20 +58,56 @@ _ANSWER_TYPES = ("application/json", "text/event-stream")
 
 
 class HttpFailures:
-    """The last failure of a server's HTTP connection, for messages."""
+    """What a server's HTTP connection keeps beside the SDK.
+
+    Attributes:
+        last: The last failure, for messages.
+        aside: The large messages that were read and not taken yet.
+    """
 
     def __init__(self) -> None:
         self.last = ""
+        self.aside: dict[int, Any] = {}
+
+    def put_aside(self, message: Any) -> bytes:
+        """Return a small message in place of a large one, for the SDK to parse."""
+        inner = getattr(message.message, "root", message.message)
+        number = id(message)
+        self.aside[number] = message
+        stand_in = {"jsonrpc": "2.0"} | {
+            key: getattr(inner, key) for key in ("id", "method") if hasattr(inner, key)
+        }
+        stand_in["params" if hasattr(inner, "method") else "result"] = {_ASIDE: number}
+        return json.dumps(stand_in).encode()
+
+    def taken(self, message: Any) -> Any:
+        """Return the large message that another stands for, under the id that the SDK gave it."""
+        inner: Any = getattr(message, "message", None)
+        inner = getattr(inner, "root", inner)
+        content = getattr(inner, "result", None) or getattr(inner, "params", None)
+        number = content.get(_ASIDE) if isinstance(content, dict) else None
+        large = self.aside.pop(number, None) if isinstance(number, int) else None
+        if large is None:
+            return set_definitions_aside(message)
+        if hasattr(inner, "id"):
+            getattr(large.message, "root", large.message).id = inner.id
+        return large
 
 
 @asynccontextmanager
 async def http_transport(
-    settings: MCPServerSettings, *, auth: Any, failures: HttpFailures, on_end: Callable[[], None]
+    settings: MCPServerSettings,
+    *,
+    auth: Any,
+    failures: HttpFailures,
+    limits: LimitSettings,
+    on_end: Callable[[], None],
 ) -> AsyncGenerator[tuple[Any, Any], None]:
     """Open a transport to a url; give the streams of messages.
 
     Args:
         settings: The server's entry, without variables.
+        limits: The bounds of what comes in.
         auth: The OAuth client; None: there is none.
         failures: Gets the reason if a request fails.
         on_end: Called when the server's stream of messages ends.
@@ -72,34 +120,36 @@ async def http_transport(
         # The SSE transport makes its client with this, and gives it `auth` alone.
         return _http.AsyncClient(
             auth=given.get("auth"),
-            timeout=_http.Timeout(_CONNECT_S, read=_SILENCE_S),
+            # A call has its own time-out, and a stream of notifications is silent for hours.
+            timeout=_http.Timeout(_CONNECT_S, read=limits.silence_s),
+            headers={"accept-encoding": ACCEPTED_ENCODINGS},
             transport=_BoundedTransport(
-                settings, headers, failures, has_auth=given.get("auth") is not None
+                settings, headers, failures, limits, has_auth=given.get("auth") is not None
             ),
             follow_redirects=not HAS_SESSIONLESS,
         )
 
     if settings.transport == "sse":
         inner: Transport = sse_client(
-            settings.url, sse_read_timeout=_SILENCE_S, httpx_client_factory=client, auth=auth
+            settings.url, sse_read_timeout=limits.silence_s, httpx_client_factory=client, auth=auth
         )
-        async with inner as streams, _watched(streams, on_end) as watched:
+        async with inner as streams, _watched(streams, failures, on_end) as watched:
             yield watched
         return
-    limit = {"max_sse_event_size": MAX_MESSAGE_BYTES} if HAS_SESSIONLESS else {}
+    limit = {"max_sse_event_size": limits.max_bytes} if HAS_SESSIONLESS else {}
     async with (
         client(auth=auth) as opened,
         streamable_http_client(settings.url, http_client=opened, **limit) as streams,
-        _watched(streams, on_end) as watched,
+        _watched(streams, failures, on_end) as watched,
     ):
         yield watched
 
 
 @asynccontextmanager
 async def _watched(
-    streams: Any, on_end: Callable[[], None]
+    streams: Any, failures: HttpFailures, on_end: Callable[[], None]
 ) -> AsyncGenerator[tuple[Any, Any], None]:
-    """Give streams whose messages have passed `set_definitions_aside`."""
+    """Give streams whose messages are whole, and have passed `set_definitions_aside`."""
     read, write, *_ = streams
     send, given = anyio.create_memory_object_stream[Any](0)
 
@@ -107,7 +157,7 @@ async def _watched(
         try:
             async with send:
                 async for message in read:
-                    await send.send(set_definitions_aside(message))
+                    await send.send(failures.taken(message))
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             return  # the session is over
         finally:
@@ -151,9 +201,11 @@ class _BoundedTransport(_http.AsyncBaseTransport):  # type: ignore[misc]
         settings: MCPServerSettings,
         headers: Mapping[str, str],
         failures: HttpFailures,
+        limits: LimitSettings,
         *,
         has_auth: bool,
     ) -> None:
+        self._limits = limits
         self._has_auth = has_auth
         # Of the deprecated transport the answers come on its stream, not to the POST.
         self._has_answers = settings.transport != "sse"
@@ -191,7 +243,16 @@ class _BoundedTransport(_http.AsyncBaseTransport):  # type: ignore[misc]
             if problem:
                 await response.aclose()
                 return _refusal(request, asked, problem, code=_INTERNAL_ERROR)
-        response.stream = _BoundedStream(response, self._failures, asked)
+        try:
+            bound(response, self._limits)
+        except ReplyFailedError as exc:
+            self._failures.last = str(exc)
+            await response.aclose()
+            if asked is None:
+                raise _http.ReadError(str(exc)) from exc
+            return _refusal(request, asked, str(exc), code=_INTERNAL_ERROR)
+        if is_own and status < 400:
+            response.stream = _Messages(response, self._failures, self._limits, asked)
         return response
 
     def _problem(self, asked: _Asked, response: Any) -> str:
@@ -255,59 +316,83 @@ def _asked(request: Any) -> _Asked | None:
     return _Asked(number, str(content["method"])) if isinstance(number, int | str) else None
 
 
-class _BoundedStream(_http.AsyncByteStream):  # type: ignore[misc]
-    """The body of a response, which ends with an error if a message is too large."""
+class _Messages(_http.AsyncByteStream):  # type: ignore[misc]
+    """The messages in a response: large ones are read here, and stood for by small ones."""
 
-    def __init__(self, response: Any, failures: HttpFailures, asked: _Asked | None) -> None:
+    def __init__(
+        self, response: Any, failures: HttpFailures, limits: LimitSettings, asked: _Asked | None
+    ) -> None:
         self._asked = asked
         self._inner = response.stream
-        # Compressed bytes are not text yet.
-        self._is_plain = not response.headers.get("content-encoding")
         self._is_events = response.headers.get("content-type", "").startswith("text/event-stream")
         self._failures = failures
+        self._limits = limits
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        if self._asked is not None and self._is_plain and not self._is_events:
+        if self._is_events:
+            async for event in self._events():
+                data = event.data
+                if event.is_cut:
+                    data = self._refused(f"it has more than {self._limits.max_bytes:,} bytes", data)
+                if data or event.others:
+                    lines = b"".join(b"data: %b\n" % line for line in data.split(b"\n"))
+                    yield event.others + lines + b"\n"
+        elif self._asked is not None:
             yield await self._whole(self._asked)
-            return
-        halves = HalfCharacters()
-        async for chunk in self._chunks():
-            yield halves.feed(chunk) if self._is_plain else chunk
-        yield halves.end()
+        else:
+            async for chunk in self._inner:
+                yield chunk
+
+    async def _events(self) -> AsyncIterator[SentEvent]:
+        decoder = EventDecoder(max_bytes=self._limits.max_bytes, is_whole=True)
+        async for chunk in self._inner:
+            for event in decoder.feed(chunk):
+                yield event if event.is_cut else event._replace(data=await self._small(event.data))
+        for event in decoder.finish():
+            yield event._replace(data=await self._small(event.data))
 
     async def _whole(self, asked: _Asked) -> bytes:
         """Return the JSON of an answer, of which the SDK reads nothing before its end.
 
         For one that is cut off the SDK has no error: the request would wait for its time-out.
         """
-        halves = HalfCharacters()
         pieces: list[bytes] = []
         problem = "its answer is cut off, or not JSON"
         try:
-            async for chunk in self._chunks():
-                pieces += (halves.feed(chunk),)
+            async for chunk in self._inner:
+                pieces += (chunk,)
+        except TooLargeError as exc:
+            return self._refused(str(exc), b"")
         except _http.TransportError as exc:
             pieces.clear()
             problem = f"{type(exc).__name__}: {exc}".rstrip(": ")
         last = next((piece.rstrip() for piece in reversed(pieces) if piece.strip()), b"")
         if last.endswith(b"}"):
-            return b"".join(pieces) + halves.end()
+            return await self._small(b"".join(pieces))
         self._failures.last = problem
         return json.dumps(asked.refused(problem, code=CONNECTION_CLOSED)).encode()
 
-    async def _chunks(self) -> AsyncIterator[bytes]:
-        count, end = 0, b""
-        async for chunk in self._inner:
-            count += len(chunk)
-            if self._is_events:
-                end = (end + chunk)[-4:] if len(chunk) < 4 else chunk
-                if any(mark in end for mark in _EVENT_ENDS):
-                    count = 0
-            if count > MAX_MESSAGE_BYTES:
-                problem = f"it sent a message of more than {MAX_MESSAGE_BYTES:,} bytes"
-                self._failures.last = problem
-                raise _http.ReadError(problem)
-            yield chunk
+    async def _small(self, data: bytes) -> bytes:
+        """Return a message without halves of characters; in place of a large one, a small one."""
+        if len(data) <= LARGE_BYTES:
+            halves = HalfCharacters()
+            return halves.feed(data) + halves.end()
+        try:
+            message = await asyncio.to_thread(self._parsed, data)
+        except ValueError as exc:
+            return self._refused(str(exc), data)
+        return self._failures.put_aside(message)
+
+    def _parsed(self, data: bytes) -> Any:
+        return set_definitions_aside(parse_message(data, self._limits))
+
+    def _refused(self, problem: str, head: bytes) -> bytes:
+        """Return an error in place of a message; nothing if it answers nothing."""
+        self._failures.last = problem
+        if self._asked is not None and b'"method"' not in head[:_HEAD_BYTES]:
+            return json.dumps(self._asked.refused(problem, code=_INTERNAL_ERROR)).encode()
+        refused = refusal_of(head, problem)
+        return b"" if refused is None else json.dumps(refused).encode()
 
     async def aclose(self) -> None:
         await self._inner.aclose()

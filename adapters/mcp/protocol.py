@@ -9,6 +9,8 @@ Source: mcp 1.26 `client/session.py`, mcp 2.3 `client/client.py`, `client/sessio
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -37,7 +39,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 import tool_search
 from tool_search.adapters.mcp.half_characters import HalfCharacters
-from tool_search.adapters.mcp.large_messages import read_large_json
+from tool_search.adapters.wire.incoming import LARGE_BYTES, TooLargeError, parse_json
+from tool_search.config.limits import LimitSettings
 from tool_search.sources.base import (
     CLIENT_CAPABILITIES,
     LIST_KINDS,
@@ -50,7 +53,6 @@ __all__ = [
     "CONNECTION_CLOSED",
     "HAS_SESSIONLESS",
     "HEADER_MISMATCH",
-    "LARGE_BYTES",
     "Message",
     "NotSentError",
     "Progress",
@@ -59,6 +61,7 @@ __all__ = [
     "Transport",
     "open_session",
     "parse_message",
+    "refusal_of",
     "set_definitions_aside",
     "sse_client",
     "streamable_http_client",
@@ -70,8 +73,6 @@ HAS_SESSIONLESS = hasattr(mcp, "Client")
 """True on SDK 2.x, which knows the protocol versions without a session."""
 
 CONNECTION_CLOSED = -32_000
-LARGE_BYTES = 200_000
-"""Bytes of a message that is read apart from the event loop."""
 _INTERNAL_ERROR = -32_603
 _LIST_CHANGED: dict[str, ListKind] = {
     f"notifications/{kind}/list_changed": kind for kind in LIST_KINDS
@@ -84,7 +85,11 @@ _CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 _FILTERS: dict[ListKind, str] = {kind: f"{kind}_list_changed" for kind in LIST_KINDS}
 # Under this key of a result's `_meta`, the definitions as the server wrote them.
 _ASIDE = "tool_search/definitions"
+_WHOLE = "tool_search/whole"
 _HEADER_MARK = "x-mcp-header"
+_ID = re.compile(rb'"id"\s*:\s*(-?\d{1,18}|"[\w-]{1,100}")')
+_METHOD = re.compile(rb'"method"\s*:')
+_HEAD_BYTES = 200
 _MAX_PAGES = 1_000
 _MAX_LEVELS = 100
 
@@ -140,6 +145,16 @@ class _Answer(BaseModel):
     """A result with all its keys, whatever they are."""
 
     model_config = ConfigDict(extra="allow")
+
+
+class _Whole(str):
+    """A large result, in the `_meta` of a small one: the SDK would validate each part of it.
+
+    A text, since SDK 2.x writes each result as JSON to compare it with the protocol.
+    """
+
+    __slots__ = ("result",)
+    result: dict[str, Any]
 
 
 class _Request(types.Request[Any, Any]):  # type: ignore[misc]
@@ -217,7 +232,10 @@ class Session:
                 self._send_later(_Notification(method=_CANCELLED, params={"requestId": number}))
             raise
         # What came as JSON: writing it again would take 250 ms for 14 MB.
-        return dict(answer.model_extra or {})
+        result = dict(answer.model_extra or {})
+        meta = result.get("_meta")
+        whole = meta.get(_WHOLE) if isinstance(meta, dict) else None
+        return whole.result if isinstance(whole, _Whole) else result
 
     async def list_tools(self, *, whole: bool = False) -> list[Any]:
         """Return the definitions of every page, as the server wrote them.
@@ -405,8 +423,8 @@ def with_capabilities(message: Message) -> Message:
     return message
 
 
-def parse_message(line: bytes) -> Message:
-    """Return one line of a server as a message.
+def parse_message(line: bytes, limits: LimitSettings) -> Message:
+    """Return one line of a server as a message; an error for an answer beyond the bounds.
 
     Raises:
         ValueError: It is not a JSON-RPC message.
@@ -417,11 +435,37 @@ def parse_message(line: bytes) -> Message:
             return SessionMessage(_message_of_json(line))
     halves = HalfCharacters()
     whole = halves.feed(line) + halves.end()
-    content = _with_valid_result(read_large_json(whole.decode("utf-8", "replace")))
+    try:
+        content = _with_valid_result(parse_json(whole, limits))
+    except TooLargeError as exc:
+        refused = refusal_of(line, str(exc))
+        if refused is None:
+            raise
+        content = refused
+    result = content.get("result") if isinstance(content, dict) else None
+    if len(line) > LARGE_BYTES and isinstance(result, dict) and "tools" not in result:
+        small = {k: type(v)() if isinstance(v, dict | list) else v for k, v in result.items()}
+        whole_result = _Whole()
+        whole_result.result = result
+        content["result"] = small | {"_meta": {_WHOLE: whole_result}}
     if HAS_SESSIONLESS:
         adapter = types.jsonrpc.jsonrpc_message_adapter
         return SessionMessage(adapter.validate_python(content, by_name=False))
     return SessionMessage(types.JSONRPCMessage.model_validate(content))
+
+
+def refusal_of(head: bytes, problem: str) -> dict[str, Any] | None:
+    """Return an error in place of an answer that is beyond a bound; None: it is no answer.
+
+    Args:
+        head: Its beginning, in which servers write the id.
+        problem: The bound.
+    """
+    found = _ID.search(head[:_HEAD_BYTES])
+    if found is None or _METHOD.search(head[:_HEAD_BYTES]):
+        return None
+    error = {"code": _INTERNAL_ERROR, "message": f"its answer was given up: {problem}"}
+    return {"jsonrpc": "2.0", "id": json.loads(found[1]), "error": error}
 
 
 def _message_of_json(line: bytes) -> Any:

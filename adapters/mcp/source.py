@@ -17,9 +17,11 @@ from typing import Any, Self, TypeVar
 
 from tool_search.adapters.mcp.connection import ServerConnection
 from tool_search.adapters.mcp.protocol import Progress, Session
+from tool_search.adapters.wire.incoming import DEFAULT_LIMITS
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import NameBook
 from tool_search.catalog.tool import Tool
+from tool_search.config.limits import LimitSettings
 from tool_search.config.mcp_files import servers_from_mapping
 from tool_search.errors import SessionError, SourceError
 from tool_search.execution import ToolExecutor
@@ -66,6 +68,7 @@ class MCPSource:
         environment: The variables for `${VAR}`; None: those of this process.
         start_s: Seconds for which the beginning of the block waits for servers.
         whole_lists: True if gateways of this library list the tools too that they hide.
+        limits: The bounds of what servers send; None: the usual ones.
 
     Raises:
         ConfigurationError: An entry is wrong.
@@ -89,8 +92,10 @@ class MCPSource:
         environment: Mapping[str, str] | None = None,
         start_s: float = _START_S,
         whole_lists: bool = False,
+        limits: LimitSettings | None = None,
     ) -> None:
         self._whole_lists = whole_lists
+        self._limits = limits or DEFAULT_LIMITS
         variables = dict(os.environ if environment is None else environment)
         self._settings = servers_from_mapping(servers)
         self._variables = variables
@@ -224,6 +229,7 @@ class MCPSource:
                 on_change=self._note,
                 on_list_change=self._tell_lists,
                 whole_lists=self._whole_lists,
+                limits=self._limits,
             )
             for name, entry in self._settings.items()
         }

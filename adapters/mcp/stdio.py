@@ -4,39 +4,42 @@ The SDK's own transport reads a line of any length, in quadratic time, and gives
 server's log to this process's standard error.
 
 Source: Model Context Protocol, 2025-11-25, "Transports" (stdio) and "Lifecycle" (shutdown:
-close its input, wait, SIGTERM, SIGKILL).
+close its input, wait, SIGTERM, SIGKILL); mcp 1.26 and 2.3, `os/win32/utilities.py` (a job
+object for a process and its children, where there are no groups of processes).
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import shutil
 import signal
+import subprocess
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
+from anyio.streams.file import FileReadStream
+from mcp.os.win32 import utilities as windows
 
 from tool_search.adapters.mcp.protocol import (
-    LARGE_BYTES,
     parse_message,
+    refusal_of,
     set_definitions_aside,
     written_message,
 )
+from tool_search.adapters.wire.incoming import DEFAULT_LIMITS, LARGE_BYTES, LineDecoder
+from tool_search.config.limits import LimitSettings
 from tool_search.errors import SourceError
 from tool_search.values.clean_text import clean_line
 from tool_search.values.redaction import redacted_text
 
-__all__ = ["MAX_MESSAGE_BYTES", "ServerProcess"]
-
-MAX_MESSAGE_BYTES = 16_000_000
-"""Bytes of one message of a server; a larger one ends its connection."""
+__all__ = ["ServerProcess"]
 
 # The variables that the SDK lets a server have, so that it never sees the bot's keys.
 _INHERITED = (
@@ -60,6 +63,7 @@ class ServerProcess:
         variables: Its own environment variables.
         inherited: The variables of this process, of which it gets a few.
         cwd: Its working folder; empty: that of this process.
+        limits: The bounds of its messages.
         on_end: Called when its output ends.
     """
 
@@ -72,8 +76,10 @@ class ServerProcess:
         variables: Mapping[str, str],
         inherited: Mapping[str, str],
         cwd: str = "",
+        limits: LimitSettings = DEFAULT_LIMITS,
         on_end: Callable[[], None],
     ) -> None:
+        self._limits = limits
         self._server = server
         self._command = command
         self._args = tuple(args)
@@ -82,25 +88,25 @@ class ServerProcess:
         self._cwd = cwd or None
         self._on_end = on_end
         self._log_lines: deque[str] = deque(maxlen=_LOG_LINES)
-        self._process: Process | None = None
-        self._problem = ""
+        self._process: Any = None
         self._has_ended = self._is_closing = False
         self._foreign_lines = 0
 
     @property
     def cause(self) -> str:
-        """The reason why it ended by itself: its status and its last lines; else ""."""
-        if self._problem or not self._has_ended:
-            return self._problem
-        status = None if self._process is None else self._process.returncode
+        """The reason why it ended by itself, without what it wrote; else ""."""
+        status = self._process.returncode if self._process is not None and self._has_ended else None
         if status is None:
             return ""
-        ended = f"its process ended with status {status}"
         if status < 0:
             with suppress(ValueError):
-                ended = f"its process was ended by {signal.Signals(-status).name}"
-        last = "; ".join(list(self._log_lines)[-3:])
-        return f"{ended}; its last lines: {last}" if last else ended
+                return f"its process was ended by {signal.Signals(-status).name}"
+        return f"its process ended with status {status}"
+
+    @property
+    def last_lines(self) -> str:
+        """The last lines of its standard error, for its operator alone: others' data is there."""
+        return "; ".join(list(self._log_lines)[-3:])
 
     @asynccontextmanager
     async def streams(self) -> AsyncGenerator[tuple[Any, Any], None]:
@@ -128,7 +134,7 @@ class ServerProcess:
                 for stream in (send, receive):
                     stream.close()
 
-    async def _start(self) -> Process:
+    async def _start(self) -> Any:
         path = self._environment.get("PATH", os.defpath)
         program = shutil.which(self._command, path=path)
         if program is None:
@@ -137,42 +143,36 @@ class ServerProcess:
                 "path in command",
                 server=self._server,
             )
+        pipe: Any = subprocess.PIPE
+        command = [program, *self._args]
         try:
-            return await asyncio.create_subprocess_exec(
-                program,
-                *self._args,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE if sys.platform != "win32" else DEVNULL,
-                env=self._environment,
-                cwd=self._cwd,
-                limit=MAX_MESSAGE_BYTES,
-                start_new_session=True,
+            if not _has_groups():
+                return await windows.create_windows_process(
+                    program, command[1:], self._environment, pipe, self._cwd
+                )
+            return await anyio.open_process(
+                command, env=self._environment, cwd=self._cwd, start_new_session=True
             )
         except (OSError, ValueError) as exc:
             raise SourceError(
                 f"the program {self._command!r} cannot be started: {exc}", server=self._server
             ) from exc
 
-    async def _read(self, process: Process, messages: Any) -> None:
-        output = process.stdout
-        if output is None:  # never: it was started with a pipe
-            return
+    async def _read(self, process: Any, messages: Any) -> None:
+        lines = LineDecoder(max_bytes=self._limits.max_bytes)
         try:
             async with messages:
-                while line := await output.readline():
-                    # A last line without its end was cut off by the end of the process.
-                    if not line.endswith(b"\n"):
-                        continue
-                    if len(line) > LARGE_BYTES:
-                        message = await asyncio.to_thread(self._message, line)
-                    else:
-                        message = self._message(line)
-                    if message is not None:
-                        await messages.send(message)
-        except ValueError:
-            self._problem = f"it wrote a message of more than {MAX_MESSAGE_BYTES:,} bytes"
-            _kill(process, signal.SIGTERM)
+                # A last line without its end was cut off by the end of the process.
+                async for chunk in process.stdout:
+                    for line, is_cut in lines.feed(chunk):
+                        if is_cut:
+                            message = self._refusal(line)
+                        elif len(line) > LARGE_BYTES:
+                            message = await asyncio.to_thread(self._message, line)
+                        else:
+                            message = self._message(line)
+                        if message is not None:
+                            await messages.send(message)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
             return  # the session is over
         finally:
@@ -181,7 +181,7 @@ class ServerProcess:
 
     def _message(self, line: bytes) -> Any:
         try:
-            return set_definitions_aside(parse_message(line))
+            return set_definitions_aside(parse_message(line, self._limits))
         except ValueError:
             self._foreign_lines += 1
             if self._foreign_lines == 1 and line.strip():
@@ -194,37 +194,45 @@ class ServerProcess:
                 )
             return None
 
-    async def _write(self, process: Process, messages: Any) -> None:
-        pipe = process.stdin
-        if pipe is None:  # never: it was started with a pipe
-            return
+    def _refusal(self, head: bytes) -> Any:
+        """Return an error in place of an answer that is too long; the server goes on."""
+        problem = f"it has more than {self._limits.max_bytes:,} bytes (max_bytes)"
+        refused = refusal_of(head, problem)
+        return self._message(head if refused is None else json.dumps(refused).encode())
+
+    async def _write(self, process: Any, messages: Any) -> None:
         try:
             async with messages:
                 async for message in messages:
-                    pipe.write(written_message(message))
-                    await pipe.drain()
-        except (ConnectionError, anyio.ClosedResourceError):
+                    await process.stdin.send(written_message(message))
+        except (ConnectionError, anyio.ClosedResourceError, anyio.BrokenResourceError):
             self._on_end()
 
-    async def _read_log(self, process: Process) -> None:
-        log = process.stderr
-        if log is None:
-            return
-        while chunk := await log.read(65_536):
-            for line in chunk.decode("utf-8", "replace").splitlines():
-                if line.strip():
-                    self._log_lines.append(redacted_text(clean_line(line, _LOG_CHARS)))
+    async def _read_log(self, process: Any) -> None:
+        # The SDK's own class, for loops without subprocesses, has no stream for it.
+        popen = getattr(process, "popen", None)
+        log = process.stderr if popen is None else FileReadStream(popen.stderr)
+        with suppress(anyio.ClosedResourceError, OSError):
+            async for chunk in log:
+                for line in chunk.decode("utf-8", "replace").splitlines():
+                    if line.strip():
+                        self._log_lines.append(redacted_text(clean_line(line, _LOG_CHARS)))
 
 
-async def _end(process: Process) -> None:
+def _has_groups() -> bool:
+    """True on systems with groups of processes, and signals that end them."""
+    return hasattr(os, "killpg") and hasattr(signal, "SIGKILL")
+
+
+async def _end(process: Any) -> None:
     """End a process and its children: close its input, wait, then by signals."""
-    if process.stdin is not None:
-        process.stdin.close()
-    steps = ((None, _EXIT_S), (signal.SIGTERM, _KILL_S), (signal.SIGKILL, _KILL_S))
     try:
-        for number, patience in steps:
-            if number is not None:
-                _kill(process, number)
+        for name, patience in ((None, _EXIT_S), ("SIGTERM", _KILL_S), ("SIGKILL", _KILL_S)):
+            if name is None:
+                with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    await process.stdin.aclose()
+            else:
+                await _kill(process, name)
             with suppress(TimeoutError):
                 async with asyncio.timeout(patience):
                     await process.wait()
@@ -232,12 +240,13 @@ async def _end(process: Process) -> None:
     finally:
         # Children that outlive their parent are in its group; and anyio's shield does not hold
         # back asyncio's own cancellation, of a source that is closed in this very moment.
-        _kill(process, signal.SIGKILL)
+        await _kill(process, "SIGKILL")
 
 
-def _kill(process: Process, number: signal.Signals) -> None:
+async def _kill(process: Any, name: str) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
-            process.send_signal(number)
-        else:
-            os.killpg(process.pid, number)
+        if _has_groups():
+            os.killpg(process.pid, getattr(signal, name))
+            return
+        await windows.terminate_windows_process_tree(process)
+        process.terminate()

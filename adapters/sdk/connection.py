@@ -1,15 +1,18 @@
-"""HTTP connections of all providers: TLS, keys, and bounds on what a server sends.
+"""HTTP connections to services: TLS, keys, and bounds on what a server sends.
 
 The SDKs read an error's body whole and unpack what they get. Bounds are set where the bytes
-come in: an error is cut after its beginning, and packed bytes are unpacked in small steps.
+come in, for every client of ours: packed bytes are unpacked here, in small steps.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import sys
-from collections.abc import AsyncIterator, Mapping
-from functools import cache
+import time
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import Any
 
 from pydantic import SecretStr
@@ -20,10 +23,21 @@ from tool_search.adapters.sdk.failures import (
     Failure,
     ReplyFailedError,
 )
+from tool_search.adapters.wire.incoming import (
+    ACCEPTED_ENCODINGS,
+    DEFAULT_LIMITS,
+    Inflater,
+    TooLargeError,
+)
+from tool_search.config.limits import LimitSettings
 from tool_search.errors import ConfigurationError
+from tool_search.values.redaction import redact_logs
+
+redact_logs("httpx", "httpx2")
 
 __all__ = [
     "CONNECT_TIMEOUT_S",
+    "bound",
     "bounded_client",
     "check_extra_body",
     "check_key",
@@ -33,12 +47,9 @@ __all__ = [
 CONNECT_TIMEOUT_S = 10.0
 """Seconds within which an endpoint must accept a connection, unless less is set."""
 
-_ACCEPTED = "gzip, deflate"
-# gzip expands one byte to at most 1,032.
-_PACKED = ("gzip", "x-gzip", "deflate")
-_STEP_BYTES = 4 * 1024
 _MAX_ERROR_BYTES = 256 * 1024
-_MAX_PACKED_ERROR_BYTES = 4 * 1024
+# Bytes after which other tasks have their turn.
+_TURN_BYTES = 1024 * 1024
 
 
 @cache
@@ -96,77 +107,133 @@ def check_key(api_key: str | SecretStr, *, provider: str) -> SecretStr:
     return SecretStr(key)
 
 
-def bounded_client(kind: Any) -> Any:
+def bounded_client(kind: Any, limits: LimitSettings = DEFAULT_LIMITS, **options: Any) -> Any:
     """Return an HTTP client of an SDK's class, the answers of which are bounded.
 
     Args:
-        kind: `DefaultAsyncHttpxClient` of an SDK, on httpx or httpx2.
+        kind: `DefaultAsyncHttpxClient` of an SDK, or `DefaultHttpxClient`, on httpx or httpx2.
+        limits: The bounds of an answer.
+        options: Further options of the client.
     """
+
+    async def hook(response: Any) -> None:
+        bound(response, limits)
+
+    is_async = hasattr(kind, "aclose")
     return kind(
         verify=tls_context(kind),
-        headers={"accept-encoding": _ACCEPTED},
-        event_hooks={"response": [_bound]},
+        headers={"accept-encoding": ACCEPTED_ENCODINGS},
+        event_hooks={"response": [hook if is_async else partial(bound, limits=limits)]},
+        **options,
     )
 
 
-async def _bound(response: Any) -> None:
-    """Bound a response of which nothing was read yet.
+def bound(response: Any, limits: LimitSettings) -> None:
+    """Bound a response of which nothing was read yet, and unpack its bytes.
+
+    An error is cut after its beginning. A stream of events has no total: who reads it bounds
+    each event.
 
     Raises:
         ReplyFailedError: Its encoding was not asked for.
     """
-    encoding = response.headers.get("content-encoding", "").strip().lower()
-    is_packed = encoding in _PACKED
-    if not is_packed and encoding not in ("", "identity"):
-        raise ReplyFailedError(
-            Failure(
-                detail=f"the content-encoding {encoding!r} was not asked for, {_ACCEPTED!r} was",
-                status=response.status_code,
-                code=MALFORMED_REPLY,
-            )
-        )
-    max_bytes = None
-    if response.status_code >= 400:
-        max_bytes = _MAX_PACKED_ERROR_BYTES if is_packed else _MAX_ERROR_BYTES
-    if is_packed or max_bytes is not None:
-        kind = _stream_class(_byte_stream(type(response.stream)))
-        response.stream = kind(response.stream, max_bytes, _STEP_BYTES if is_packed else None)
-
-
-def _byte_stream(kind: type) -> type:
-    """Return the base class of the HTTP library's streams."""
-    return next(base for base in kind.__mro__ if base.__name__ == "AsyncByteStream")
+    try:
+        inflater = Inflater(response.headers.pop("content-encoding", ""))
+    except ValueError as exc:
+        failure = Failure(detail=str(exc), status=response.status_code, code=MALFORMED_REPLY)
+        raise ReplyFailedError(failure) from exc
+    library = sys.modules[type(response).__mro__[-2].__module__.partition(".")[0]]
+    is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    bounded = _stream_class(library)(response.stream, library, inflater, limits)
+    bounded.cut_at = _MAX_ERROR_BYTES if response.status_code >= 400 else None
+    bounded.is_body = not is_stream and bounded.cut_at is None
+    response.stream = bounded
 
 
 @cache
-def _stream_class(base: type) -> Any:
-    return type("BoundedStream", (_BoundedBytes, base), {})
+def _stream_class(library: Any) -> Any:
+    bases = (_BoundedBytes, library.AsyncByteStream, library.SyncByteStream)
+    return type("BoundedStream", bases, {})
 
 
 class _BoundedBytes:
-    """A response's bytes, in steps and up to a bound.
+    """A response's bytes, unpacked, up to a bound.
 
     Args:
         stream: The bytes as they arrive.
-        max_bytes: The number of bytes after which they are cut; None for no bound.
-        step: The longest piece to hand on; None for any.
+        library: The HTTP library.
+        inflater: Unpacks them.
+        limits: The bounds.
     """
 
-    def __init__(self, stream: Any, max_bytes: int | None, step: int | None) -> None:
+    cut_at: int | None = None
+    is_body = True
+
+    def __init__(
+        self, stream: Any, library: Any, inflater: Inflater, limits: LimitSettings
+    ) -> None:
         self._stream = stream
-        self._max_bytes = max_bytes
-        self._step = step
+        self._library = library
+        self._inflater = inflater
+        self._limits = limits
+        self._count = 0
+        self._deadline: float | None = None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = self._max_bytes
-        async for chunk in self._stream:
-            taken = chunk if left is None else chunk[:left]
-            step = self._step or max(1, len(taken))
-            for start in range(0, len(taken), step):
-                yield taken[start : start + step]
-            left = None if left is None else left - len(taken)
-            if left == 0:
+        loop = asyncio.get_running_loop()
+        chunks = aiter(self._stream)
+        turn = 0
+        while not self._is_over:
+            try:
+                async with asyncio.timeout_at(self._deadline) as patience:
+                    chunk = await anext(chunks, None)
+            except TimeoutError as exc:
+                raise self._too_late() if patience.expired() else exc from None
+            if chunk is None:
                 return
+            for piece in self._pieces(chunk, loop.time):
+                yield piece
+                if self._count // _TURN_BYTES > turn:
+                    # A few packed bytes may have megabytes in them.
+                    turn = self._count // _TURN_BYTES
+                    await asyncio.sleep(0)
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._stream:
+            yield from self._pieces(chunk, time.monotonic)
+            if self._is_over:
+                return
+            if self._deadline is not None and time.monotonic() > self._deadline:
+                raise self._too_late()
+
+    @property
+    def _is_over(self) -> bool:
+        return self.cut_at is not None and self._count >= self.cut_at
+
+    def _pieces(self, chunk: bytes, clock: Callable[[], float]) -> Iterator[bytes]:
+        try:
+            for whole in self._inflater.feed(chunk):
+                piece = whole if self.cut_at is None else whole[: self.cut_at - self._count]
+                self._count += len(piece)
+                if self.is_body and self._count > self._limits.max_bytes:
+                    raise TooLargeError(f"it has more than {self._limits.max_bytes:,} bytes")
+                if self.is_body and self._deadline is None and piece.strip():
+                    # DeepSeek sends empty lines until its reply begins.
+                    self._deadline = clock() + self._limits.body_timeout_s
+                yield piece
+                if self._is_over:
+                    return
+        except zlib.error as exc:
+            raise self._library.DecodingError(f"it is not packed as it says: {exc}") from exc
+
+    def _too_late(self) -> Exception:
+        late: Exception = self._library.ReadTimeout(
+            f"it was not complete within {self._limits.body_timeout_s:g} seconds (body_timeout_s)"
+        )
+        return late
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+
+    def close(self) -> None:
+        self._stream.close()

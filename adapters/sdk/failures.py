@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from tool_search.adapters.wire.incoming import TooLargeError
 from tool_search.adapters.wire.requests import named_picture
 from tool_search.adapters.wire.values import list_of, text_of
 from tool_search.errors import ProviderError, ToolSearchError
@@ -75,6 +76,7 @@ _BARE_404 = re.compile(
 _MAX_DETAIL_CHARS = 1_000
 # Far longer than the shown text, so that the cut there cannot leave a part of a key.
 _MAX_MASKED_CHARS = 100_000
+_MAX_CODE_CHARS = 2_000
 _KEY_LIKE = re.compile(r"\b(?:sk|key|xai|gsk)-[\w*.-]{6,}")
 _MASK = "***"
 
@@ -183,7 +185,7 @@ def raise_failure(
         _shorten(masked, _MAX_DETAIL_CHARS),
         provider=provider,
         status=failure.status,
-        code=failure.code,
+        code=None if failure.code is None else _mask_secret(failure.code[:_MAX_CODE_CHARS], key),
         retry_after_s=failure.retry_after_s,
         fields=json.loads(body),
         remedy=_advice(failure, key_env, base_url),
@@ -250,6 +252,11 @@ def foreign_reply(reply: object, expected: str) -> Failure:
     )
 
 
+def too_large_failure(exc: Exception) -> Failure:
+    """Return the failure of a reply beyond a bound."""
+    return Failure(detail=f"the reply was abandoned: {exc}", code=REPLY_TOO_LARGE)
+
+
 def unknown_failure(exc: Exception) -> Failure:
     """Return the failure of an exception that no other row of an error map names."""
     return Failure(detail=f"{type(exc).__name__}: {exc}")
@@ -271,7 +278,7 @@ def http_errors() -> ErrorMap:
         "StreamError": connection_failure,
     }
     loaded = (sys.modules[name] for name in HTTP_LIBRARIES if name in sys.modules)
-    return {
+    return {TooLargeError: too_large_failure} | {
         getattr(library, name): meaning for library in loaded for name, meaning in meanings.items()
     }
 

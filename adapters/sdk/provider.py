@@ -37,6 +37,7 @@ from tool_search.adapters.sdk.reply_stream import (
     read_whole,
 )
 from tool_search.adapters.wire.requests import RequestOptions
+from tool_search.config.limits import LimitSettings
 from tool_search.execution.background import LARGE_CATALOG
 from tool_search.messages import RequestPlan
 from tool_search.providers.base import ReplyEvent
@@ -61,6 +62,7 @@ class ProviderOptions(TypedDict, total=False):
     extra_body: Mapping[str, Any] | None
     streaming: bool
     limits: ReplyLimits | None
+    incoming: LimitSettings | None
     client: Any
 
 
@@ -130,6 +132,7 @@ class SDKProvider:
             `stream: false` switches streaming off.
         streaming: True if replies are streamed.
         limits: Bounds of a reply's size; the three times above replace those in it.
+        incoming: The `limits` section of a configuration, in place of those in it.
         client: A client of the SDK to use, which the caller closes; key, address and
             retries are then the client's own.
 
@@ -156,6 +159,7 @@ class SDKProvider:
         extra_body: Mapping[str, Any] | None = None,
         streaming: bool = True,
         limits: ReplyLimits | None = None,
+        incoming: LimitSettings | None = None,
         client: Any = None,
     ) -> None:
         self.id = id
@@ -163,8 +167,10 @@ class SDKProvider:
         self._api_key = check_key(api_key, provider=id)
         self._api_key_env = api_key_env
         self._base_url = base_url
+        limits = limits or ReplyLimits()
         self._limits = replace(
-            limits or ReplyLimits(),
+            limits,
+            incoming=incoming or limits.incoming,
             first_byte_s=first_byte_timeout_s,
             silence_s=timeout_s,
             reply_s=reply_timeout_s,
@@ -253,8 +259,9 @@ class SDKProvider:
         async with await meter.wait(self._send(body)) as stream:
             if "json" in stream.response.headers.get("content-type", ""):
                 # An endpoint without streaming, or an error with status 200.
-                whole = await read_whole(stream.response, meter)
-                for event in self._format.events_of(whole, plan, profile):
+                for event in await read_whole(
+                    stream.response, meter, self._events_of(plan, profile)
+                ):
                     yield event
                 return
             async with aclosing(read_stream(stream.response, reader, meter)) as events:
@@ -266,9 +273,16 @@ class SDKProvider:
     ) -> AsyncGenerator[ReplyEvent]:
         meter = ReplyMeter(self._limits, ReplyProgress())
         async with await meter.wait(self._send(body)) as stream:
-            reply = await read_whole(stream.response, meter)
-        for event in self._format.events_of(reply, plan, profile):
+            events = await read_whole(stream.response, meter, self._events_of(plan, profile))
+        for event in events:
             yield event
+
+    def _events_of(
+        self, plan: RequestPlan, profile: ProviderProfile
+    ) -> Callable[[object], Iterable[ReplyEvent]]:
+        """Return the function that reads the JSON of a whole reply."""
+        read = self._format.events_of
+        return lambda reply: read(reply, plan, profile)
 
     async def _send(self, body: bytes) -> Any:
         """Return the open response; streamed or not, it is read here, within its limits."""
@@ -301,7 +315,7 @@ class SDKProvider:
                 connect=min(limits.silence_s, CONNECT_TIMEOUT_S),
             ),
             max_retries=self._max_retries,
-            http_client=bounded_client(sdk.http_client),
+            http_client=bounded_client(sdk.http_client, limits.incoming),
         )
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tool_search.adapters.sdk.failures import REPLY_TOO_LARGE, TIMEOUT, Failure, ReplyFailedError
+from tool_search.adapters.wire.incoming import DEFAULT_LIMITS
+from tool_search.config.limits import LimitSettings
 
 __all__ = [
     "ReplyLimits",
@@ -71,8 +73,8 @@ class ReplyLimits:
             Also the longest silence while the model thinks, or while Claude writes a call.
         silence_s: Seconds without anything new after that.
         reply_s: Seconds for the whole reply; None for no limit.
-        max_bytes: Bytes of it that are kept; on the wire it may have eight times as many.
-        max_event_bytes: Bytes of one event of its stream.
+        incoming: Bounds of one body or event, and of what is kept of a reply; a stream may have
+            eight times as many bytes.
         max_idle_bytes: Bytes in a row without anything new.
         max_calls: The number of its calls.
     """
@@ -80,8 +82,7 @@ class ReplyLimits:
     first_byte_s: float = 600.0
     silence_s: float = 60.0
     reply_s: float | None = None
-    max_bytes: int = 32 * 1024 * 1024
-    max_event_bytes: int = 16 * 1024 * 1024
+    incoming: LimitSettings = DEFAULT_LIMITS
     max_idle_bytes: int = 16 * 1024 * 1024
     max_calls: int = 10_000
 
@@ -157,7 +158,7 @@ class ReplyMeter:
         """
         self._bytes += len(chunk)
         self._idle_bytes += len(chunk)
-        max_bytes = self.limits.max_bytes * _WIRE_BYTES_PER_BYTE_KEPT
+        max_bytes = self.limits.incoming.max_bytes * _WIRE_BYTES_PER_BYTE_KEPT
         if self._bytes > max_bytes:
             raise _too_large(f"it has more than {max_bytes:,} bytes on the wire")
 
@@ -178,8 +179,8 @@ class ReplyMeter:
         elif self._clock() > self._deadline()[0]:
             # Bytes that arrived without waiting do not extend the time.
             raise self._too_late()
-        if progress.size > limits.max_bytes:
-            raise _too_large(f"it has more than {limits.max_bytes:,} characters")
+        if progress.size > limits.incoming.max_bytes:
+            raise _too_large(f"it has more than {limits.incoming.max_bytes:,} characters")
         self.check_calls(progress.calls)
 
     def check_calls(self, calls: int) -> None:

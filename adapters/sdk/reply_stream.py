@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tool_search.adapters.sdk.event_stream import EventDecoder, SentEvent
 from tool_search.adapters.sdk.failures import BROKEN_REPLY, Failure, ReplyFailedError
 from tool_search.adapters.sdk.reply_limits import ReplyMeter, ReplyProgress
-from tool_search.adapters.wire.values import mended, mended_value, read_value
+from tool_search.adapters.wire.incoming import (
+    LARGE_BYTES,
+    EventDecoder,
+    SentEvent,
+    parse_json,
+    read_json,
+)
+from tool_search.adapters.wire.values import mended, mended_value
 from tool_search.messages import Message, RequestPlan, ToolCall
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 from tool_search.providers.profiles import ProviderProfile
@@ -89,7 +95,7 @@ async def read_stream(
         ReplyFailedError: It reports an error, is malformed, or goes beyond a limit.
         ValueError: An event is not JSON.
     """
-    decoder = EventDecoder(max_event_bytes=meter.limits.max_event_bytes)
+    decoder = EventDecoder(max_bytes=meter.limits.incoming.max_bytes)
     texts = _Texts()
     async with aclosing(response.aiter_bytes()) as chunks:
         has_more, announced = True, False
@@ -100,9 +106,11 @@ async def read_stream(
                 announced = sent.data.startswith(_OVER)
                 if announced or meter.progress.is_over:
                     break
-                event = await _read_event(sent)
+                event = await _read_event(sent, meter)
                 meter.progress.event_size = len(sent.data)
-                for made in texts.mended(reader.read(event), sent.data):
+                read = partial(_made, reader, texts, event, sent.data)
+                is_large = len(sent.data) > LARGE_BYTES
+                for made in await asyncio.to_thread(read) if is_large else read():
                     with meter.paused():
                         yield made
                 meter.check()
@@ -118,13 +126,25 @@ async def read_stream(
             await _drain(chunks)
 
 
+def _made(reader: ReplyReader, texts: _Texts, event: object, data: bytes) -> list[ReplyEvent]:
+    """Return what an event adds; with a large one, this runs in a thread."""
+    return list(texts.mended(reader.read(event), data))
+
+
 def _last_events(reader: ReplyReader, texts: _Texts, *, announced: bool) -> list[ReplyEvent]:
     """Return what the end of the stream adds; with many calls, this runs in a thread."""
     return list(texts.mended(reader.end(announced=announced)))
 
 
-async def read_whole(response: Any, meter: ReplyMeter) -> Any:
-    """Return a reply that comes in one piece, as parsed JSON.
+async def read_whole(
+    response: Any, meter: ReplyMeter, events_of: Callable[[object], Iterable[ReplyEvent]]
+) -> list[ReplyEvent]:
+    """Return the events of a reply that comes in one piece.
+
+    Args:
+        response: The response.
+        meter: The meter that compares it with its limits.
+        events_of: Reads the JSON; of a large reply, in a thread.
 
     Raises:
         ReplyFailedError: It goes beyond a limit.
@@ -140,8 +160,15 @@ async def read_whole(response: Any, meter: ReplyMeter) -> Any:
                 meter.progress.count_event()
             meter.check()
     data = b"".join(pieces)
-    value = await read_value(data)
-    return mended_value(value) if _HALF_PAIR.search(data) else value
+    read = partial(_events_of, data, meter, events_of)
+    return await asyncio.to_thread(read) if len(data) > LARGE_BYTES else read()
+
+
+def _events_of(
+    data: bytes, meter: ReplyMeter, events_of: Callable[[object], Iterable[ReplyEvent]]
+) -> list[ReplyEvent]:
+    value = parse_json(data, meter.limits.incoming)
+    return list(events_of(mended_value(value) if _HALF_PAIR.search(data) else value))
 
 
 async def _next(chunks: AsyncIterator[bytes], meter: ReplyMeter) -> bytes | None:
@@ -154,10 +181,10 @@ async def _next(chunks: AsyncIterator[bytes], meter: ReplyMeter) -> bytes | None
     return chunk
 
 
-async def _read_event(sent: SentEvent) -> object:
+async def _read_event(sent: SentEvent, meter: ReplyMeter) -> object:
     """Return the event's JSON; only its name may say that it is an error, even in plain text."""
     try:
-        event = await read_value(sent.data)
+        event = await read_json(sent.data, meter.limits.incoming)
     except ValueError:
         if sent.name != b"error":
             raise

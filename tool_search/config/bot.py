@@ -17,6 +17,7 @@ from pydantic import (
 
 from tool_search.config.history import HistorySettings
 from tool_search.config.kinds import KINDS, Dialect, ProviderKind
+from tool_search.config.limits import LimitSettings
 from tool_search.config.mcp import MCPServerSettings, checked_names
 from tool_search.config.permissions import PermissionSettings
 from tool_search.config.providers import ProfileSettings, StrategyChoice
@@ -228,6 +229,7 @@ class BotConfig(Settings):
         history: The limits of a conversation in requests.
         permissions: The rules for calls, and the questions to the user.
         telemetry: Spans, metrics, and a monitor of the event loop.
+        limits: The bounds of what comes in over a network, or from a server's process.
         providers: The first is primary, the rest are fallbacks, in order.
         tools: Python modules that hold tools.
         mcpServers: MCP servers by name, whose tools the bot has too.
@@ -245,6 +247,7 @@ class BotConfig(Settings):
     history: HistorySettings = HistorySettings()
     permissions: PermissionSettings = PermissionSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    limits: LimitSettings = LimitSettings()
     providers: tuple[ProviderConfig, ...] = ()
     tools: tuple[str, ...] = ()
     mcp_servers: Mapping[str, MCPServerSettings] = Field(default_factory=dict, alias="mcpServers")

@@ -20,6 +20,7 @@ from tool_search.errors import (
     SessionError,
     UnsupportedStrategyError,
 )
+from tool_search.sources.base import ServerStatus
 
 __all__ = ["NO_SERVERS", "AskedServers", "ask_providers", "ask_servers"]
 
@@ -68,13 +69,18 @@ async def ask_servers(bot: Examined, environment: Mapping[str, str]) -> AskedSer
         Finding(
             code="server_silent",
             path=("mcpServers", each.server),
-            values={"server": each.server, "problem": each.error or "no answer"},
+            values={"server": each.server, "problem": _problem(each)},
         )
         for each in status
         if each.state != "connected"
     ]
     connected = frozenset(each.server for each in status if each.state == "connected")
     return AskedServers(tools, connected, findings)
+
+
+def _problem(status: ServerStatus) -> str:
+    said = f"; its last lines: {status.last_lines}" if status.last_lines else ""
+    return f"{status.error or 'no answer'}{said}"
 
 
 async def ask_providers(bot: Examined) -> tuple[Finding, ...]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from tool_search.config.limits import LimitSettings
 from tool_search.config.mcp import MCPServerSettings, checked_names
 from tool_search.config.permissions import PermissionSettings
 from tool_search.config.search import Settings
@@ -169,6 +170,7 @@ class GatewayConfig(Settings):
             command, and memory for a `Gateway` in Python.
         registry: True if clients get the tools of a registry, which search and run all others.
         inspector: The page at `/inspector` over HTTP that shows searches and calls.
+        limits: The bounds of what servers send.
     """
 
     # An entry of a server holds tokens and keys.
@@ -182,6 +184,7 @@ class GatewayConfig(Settings):
     store: StoreSettings | None = None
     registry: bool = False
     inspector: InspectorSettings = InspectorSettings()
+    limits: LimitSettings = LimitSettings()
 
     @field_validator("mcp_servers")
     @classmethod

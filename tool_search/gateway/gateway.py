@@ -83,14 +83,20 @@ class Gateway:
         self._server = GatewayServer(self._service, self._passed)
         self._is_open = False
 
-    def health(self) -> dict[str, Any]:
-        """Return the content of `/health`: the state of the gateway and of each server."""
+    def health(self, *, last_lines: bool = False) -> dict[str, Any]:
+        """Return the content of `/health`: the state of the gateway and of each server.
+
+        Args:
+            last_lines: True to add what a failed server wrote to standard error, which may
+                hold data of its clients: for the operator alone.
+        """
         servers = {
             each.server: {
                 "state": each.state,
                 "tools": each.tools,
                 "protocol": each.protocol,
                 "error": each.error,
+                **({"last_lines": each.last_lines} if last_lines and each.last_lines else {}),
             }
             for each in getattr(self._source, "status", ())
         }
@@ -274,7 +280,7 @@ def _mcp_source(config: GatewayConfig) -> Any:
     from tool_search.adapters.mcp import MCPSource  # noqa: PLC0415
 
     servers = {name: entry.model_dump(by_alias=True) for name, entry in config.mcp_servers.items()}
-    return MCPSource(servers)
+    return MCPSource(servers, limits=config.limits)
 
 
 def _warn_of_names(config: GatewayConfig) -> None:

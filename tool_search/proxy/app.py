@@ -19,6 +19,8 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import Message, Scope
 from starlette.websockets import WebSocket
 
+from tool_search.adapters.sdk.failures import ReplyFailedError
+from tool_search.adapters.wire.incoming import TooLargeError
 from tool_search.config.providers import Dialect
 from tool_search.errors import ConfigurationError
 from tool_search.inspector.access import TOKEN_HEADER, Access
@@ -138,7 +140,7 @@ class ToolSearchProxy:
         work = self._forwarded(upstream, request, path, headers=headers, content=upload.content)
         try:
             reply = await until_disconnect(upload.receive, work)
-        except httpx2.HTTPError as exc:
+        except (httpx2.HTTPError, ReplyFailedError, TooLargeError) as exc:
             _log.warning("upstream %s: %s", upstream.id, type(exc).__name__)
             message = f"the provider failed ({type(exc).__name__})"
             return JSONResponse({"error": {"message": message}}, 502)

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 import httpx2
 
+from tool_search.adapters.wire.incoming import TooLargeError, parse_json
+from tool_search.adapters.wire.values import mended_value
+from tool_search.config.limits import LimitSettings
 from tool_search.config.strategies import AUTO
 from tool_search.inspector.access import TOKEN_HEADER
 from tool_search.providers.profiles import ProviderProfile, profile_for
@@ -118,17 +121,31 @@ def profile_of_request(asked: ClientRequest) -> ProviderProfile:
     return profile
 
 
-async def read_object(raw: bytes) -> JSON | None:
-    """Return the object in a body, or None if it is not one."""
+async def read_object(raw: bytes, limits: LimitSettings | None = None) -> JSON | None:
+    """Return the object in a body, or None if it is not one.
+
+    Args:
+        raw: The body.
+        limits: The bounds of what a provider sends.
+
+    Raises:
+        TooLargeError: It is beyond the bounds.
+    """
     if len(raw) > _SMALL_BYTES:
-        return await asyncio.to_thread(object_in, raw)
-    return object_in(raw)
+        return await asyncio.to_thread(object_in, raw, limits)
+    return object_in(raw, limits)
 
 
-def object_in(raw: bytes) -> JSON | None:
+def object_in(raw: bytes, limits: LimitSettings | None = None) -> JSON | None:
     """Return the object in JSON text, or None if it is not one."""
     try:
-        value = read_json(raw.decode("utf-8"))
+        if limits is not None:
+            value = parse_json(raw, limits)
+            value = mended_value(value) if b"\\ud" in raw.lower() else value
+        else:
+            value = read_json(raw.decode("utf-8"))
+    except TooLargeError:
+        raise
     except (UnicodeDecodeError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import httpx2
 
 from tool_search.adapters.sdk.failures import ReplyFailedError
+from tool_search.adapters.wire.incoming import TooLargeError
+from tool_search.config.limits import LimitSettings
 from tool_search.errors import ToolSearchError
 from tool_search.hosts.chain import ExchangeChain, owner_digest
 from tool_search.proxy.clients import client_of
@@ -100,7 +102,7 @@ class ProxyService:
         observe: Callable[[Report], None] = lambda _report: None,
     ) -> None:
         self.config = config
-        self.upstreams = Upstreams(config.upstreams)
+        self.upstreams = Upstreams(config.upstreams, config.limits)
         self._begin = begin
         self._observe = observe
         store, self._secret = open_state(config.state)
@@ -171,7 +173,7 @@ class ProxyService:
         self._begin(asked.report)
         try:
             return await self._answered(asked)
-        except httpx2.HTTPError as exc:
+        except (httpx2.HTTPError, ReplyFailedError, TooLargeError) as exc:
             return self._unreachable(asked, exc)
         except asyncio.CancelledError:
             self._end(asked, CLIENT_LEFT)
@@ -260,7 +262,7 @@ class ProxyService:
                 upstream, method, each, headers=headers | _PLAIN, query=query
             ) as response:
                 raw = await response.aread()
-            reply = await read_object(raw) if response.status_code < 400 else None
+            reply = await self._read_reply(response, raw)
             if reply is None:
                 kept = _plain_headers(response)
                 refused = ProxyReply(response.status_code, kept, raw)
@@ -292,7 +294,13 @@ class ProxyService:
         stack = AsyncExitStack()
         response = await stack.enter_async_context(
             self.upstreams.send(
-                upstream, method, path, headers=headers, content=content, query=query
+                upstream,
+                method,
+                path,
+                headers=headers,
+                content=content,
+                query=query,
+                is_opaque=True,
             )
         )
 
@@ -328,7 +336,7 @@ class ProxyService:
         while True:
             response, first = first or await self._answered_whole(asked, turn), None
             raw = response.content
-            reply = await read_object(raw) if response.status_code < 400 else None
+            reply = await self._read_reply(response, raw)
             if reply is None:
                 if self._drops_thinking(asked, turn, response):
                     continue
@@ -341,6 +349,10 @@ class ProxyService:
         headers = self._reply_headers(asked, response)
         self._end(asked, response.status_code)
         return ProxyReply(response.status_code, headers, merged)
+
+    async def _read_reply(self, response: httpx2.Response, raw: bytes) -> JSON | None:
+        """Return the object in a reply; None for an error, or what is none."""
+        return await read_object(raw, self.config.limits) if response.status_code < 400 else None
 
     async def _answered_whole(self, asked: ClientRequest, turn: Turn) -> httpx2.Response:
         """Send the next request of a turn, and return its reply when it has been read."""
@@ -410,12 +422,13 @@ class ProxyService:
         headers = _plain_headers(response)
         if response.status_code < 400 and "event-stream" in headers.get("content-type", ""):
             stream = asked.dialect.stream(lambda _name, _namespace: False, original)
-            visible = _searched(asked, search, stream, stack, response)
+            whole = _whole_reply(response, stream, self.config.limits)
+            visible = _searched(asked, search, stream, stack, whole)
             content = self._events(asked, stream, visible)
             return ProxyReply(response.status_code, headers, content)
         async with stack:
             raw = await response.aread()
-        reply = await read_object(raw) if response.status_code < 400 else None
+        reply = await self._read_reply(response, raw)
         if reply is None:
             return self._as_it_came(asked, response, raw)
         shown = json_bytes(asked.dialect.echoed(search.reply(reply), original))
@@ -440,7 +453,7 @@ class ProxyService:
             raise
         except _BrokenOffError as exc:
             status, body, problem = exc.status, exc.body, _problem(exc)
-        except (httpx2.HTTPError, ReplyFailedError) as exc:
+        except (httpx2.HTTPError, ReplyFailedError, TooLargeError) as exc:
             status, problem = 502, _problem(exc)
         except Exception:  # noqa: BLE001  # the client gets an end, whatever fails here
             log_failure(_log, "a stream of %s ended early", asked.upstream.id)
@@ -463,7 +476,8 @@ class ProxyService:
         """Yield the client's events, from the provider's replies one after the other."""
         while True:
             async with stack:
-                async for event in asked.report.received(_whole_reply(response, stream)):
+                whole = _whole_reply(response, stream, self.config.limits)
+                async for event in asked.report.received(whole):
                     for visible in stream.read(event):
                         yield visible
             if stream.failed:
@@ -500,7 +514,7 @@ class ProxyService:
     def _reply_headers(self, asked: ClientRequest, response: httpx2.Response) -> httpx2.Headers:
         return _plain_headers(response) | {"x-tool-search": asked.report.header()}
 
-    def _unreachable(self, asked: ClientRequest, exc: httpx2.HTTPError) -> ProxyReply:
+    def _unreachable(self, asked: ClientRequest, exc: Exception) -> ProxyReply:
         status = 504 if isinstance(exc, httpx2.TimeoutException) else 502
         self._end(asked, status)
         _log.warning("upstream %s: %s", asked.upstream.id, type(exc).__name__)
@@ -524,11 +538,11 @@ async def _searched(
     search: ClientSearch,
     stream: ReplyStream,
     stack: AsyncExitStack,
-    response: httpx2.Response,
+    whole: AsyncIterator[SentEvent],
 ) -> AsyncGenerator[SentEvent]:
     """Yield the events of a reply to a client that searches by itself."""
     async with stack:
-        async for event in asked.report.received(_whole_reply(response, stream)):
+        async for event in asked.report.received(whole):
             for visible in filter(None, map(search.event, stream.read(event))):
                 yield visible
     if not stream.failed:
@@ -536,14 +550,16 @@ async def _searched(
             yield visible
 
 
-async def _whole_reply(response: httpx2.Response, stream: ReplyStream) -> AsyncIterator[SentEvent]:
+async def _whole_reply(
+    response: httpx2.Response, stream: ReplyStream, limits: LimitSettings
+) -> AsyncIterator[SentEvent]:
     """Yield the events of a reply.
 
     Raises:
         _BrokenOffError: The stream ended before the reply.
     """
     try:
-        async for event in sent_events(response):
+        async for event in sent_events(response, limits):
             yield event
     except httpx2.ReadError:
         # A connection that breaks after the end of the reply has lost nothing.
@@ -569,6 +585,8 @@ def _refused(dialect: WireDialect, status: int, message: str) -> ProxyReply:
 
 
 def _problem(exc: Exception) -> str:
+    if isinstance(exc, ReplyFailedError | TooLargeError):
+        return f"the provider's reply was given up: {exc}"
     if isinstance(exc, _BrokenOffError):
         return f"the provider's reply broke off ({exc})"
     kind = "did not answer in time" if isinstance(exc, httpx2.TimeoutException) else "failed"

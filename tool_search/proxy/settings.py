@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.limits import LimitSettings
 from tool_search.config.loading import load_settings, settings_from_mapping
 from tool_search.config.providers import Dialect
 from tool_search.config.search import Settings
@@ -145,6 +146,7 @@ class ProxyConfig(Settings):
         state: The hidden exchanges.
         inspector: The page.
         max_searches: Searches of one turn; then the model is answered that there is no more.
+        limits: The bounds of what providers send.
     """
 
     listen: ListenSettings = ListenSettings()
@@ -155,6 +157,7 @@ class ProxyConfig(Settings):
     state: StateSettings = StateSettings()
     inspector: InspectorSettings = InspectorSettings()
     max_searches: Annotated[int, Field(ge=1, le=100)] = 5
+    limits: LimitSettings = LimitSettings()
 
 
 def load_proxy_config(path: str | os.PathLike[str]) -> ProxyConfig:

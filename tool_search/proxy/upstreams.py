@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
 from functools import cache
@@ -12,13 +12,15 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 
-from tool_search.adapters.sdk.event_stream import EventDecoder
-from tool_search.adapters.sdk.event_stream import SentEvent as DecodedEvent
+from tool_search.adapters.sdk.connection import bound
+from tool_search.adapters.wire.incoming import EventDecoder, TooLargeError
+from tool_search.adapters.wire.incoming import SentEvent as DecodedEvent
+from tool_search.config.limits import LimitSettings
 from tool_search.config.providers import Dialect
 from tool_search.inspector.access import TOKEN_HEADER
 from tool_search.proxy.addresses import key_header, upstream_url
 from tool_search.proxy.dialects.base import SentEvent
-from tool_search.proxy.requests import KEY_HEADERS, object_in
+from tool_search.proxy.requests import KEY_HEADERS, read_object
 from tool_search.proxy.settings import UpstreamSettings
 
 __all__ = ["Upstreams", "kept_headers", "sent_events"]
@@ -31,7 +33,8 @@ _HOP_BY_HOP = frozenset(
 )  # fmt: skip
 _CONNECT_S = 15.0
 _MAX_CONNECTIONS = 1_000
-_MAX_EVENT_BYTES = 64_000_000
+# Bytes of an event around the few of a piece of text; what is counted of it is kept.
+_ENVELOPE_BYTES = 300
 
 
 class Upstreams:
@@ -39,10 +42,12 @@ class Upstreams:
 
     Args:
         settings: The providers, in order.
+        limits: The bounds of what they send.
     """
 
-    def __init__(self, settings: tuple[UpstreamSettings, ...]) -> None:
+    def __init__(self, settings: tuple[UpstreamSettings, ...], limits: LimitSettings) -> None:
         self._settings = settings
+        self._limits = limits
         self._certificates = _certificates()
         self._client: httpx2.AsyncClient | None = None
 
@@ -70,6 +75,7 @@ class Upstreams:
         headers: httpx2.Headers,
         content: bytes | AsyncIterator[bytes] | None = None,
         query: str = "",
+        is_opaque: bool = False,
     ) -> AsyncIterator[httpx2.Response]:
         """Send a request, and give the reply while it comes.
 
@@ -80,9 +86,11 @@ class Upstreams:
             headers: The headers of the client's request.
             content: The body.
             query: The query of the client's request.
+            is_opaque: True if the reply goes on in bytes, of any number and packing.
 
         Raises:
             httpx2.HTTPError: There is no reply.
+            ReplyFailedError: It is packed in a way that nobody asked for.
         """
         sent = self._headers(upstream, headers)
         if content is not None and not isinstance(content, bytes) and "content-length" in headers:
@@ -100,6 +108,8 @@ class Upstreams:
         # A redirect is not followed: the key would go to another host.
         response = await self._http().send(request, stream=True, follow_redirects=False)
         try:
+            if not is_opaque:
+                bound(response, self._limits)
             yield response
         finally:
             await response.aclose()
@@ -138,27 +148,34 @@ class Upstreams:
             self._client = None
 
 
-async def sent_events(response: httpx2.Response) -> AsyncIterator[SentEvent]:
-    """Yield the events of a stream; a mark of the end is none of them."""
-    decoder, problem = EventDecoder(max_event_bytes=_MAX_EVENT_BYTES), None
+async def sent_events(response: httpx2.Response, limits: LimitSettings) -> AsyncIterator[SentEvent]:
+    """Yield the events of a stream; a mark of the end is none of them.
+
+    Raises:
+        TooLargeError: An event is beyond a bound, or all that is kept of them.
+    """
+    decoder, problem, kept = EventDecoder(max_bytes=limits.max_bytes), None, 0
     try:
         async for piece in response.aiter_bytes():
-            for event in _objects(decoder.feed(piece)):
-                yield event
+            for event in decoder.feed(piece):
+                kept += max(len(event.data) - _ENVELOPE_BYTES, len(event.data) // 4)
+                if kept > limits.max_bytes:
+                    raise TooLargeError(f"the reply has more than {limits.max_bytes:,} bytes")
+                if read := await _read_event(event, limits):
+                    yield read
     except httpx2.ReadError as exc:
         problem = exc
     # What a stream has given before it breaks is delivered, its last event too.
-    for event in _objects(decoder.finish()):
-        yield event
+    for event in decoder.finish():
+        if read := await _read_event(event, limits):
+            yield read
     if problem is not None:
         raise problem
 
 
-def _objects(events: Iterable[DecodedEvent]) -> Iterator[SentEvent]:
-    for event in events:
-        data = object_in(event.data)
-        if data is not None:
-            yield SentEvent(event.name.decode("utf-8", "replace") or None, data)
+async def _read_event(event: DecodedEvent, limits: LimitSettings) -> SentEvent | None:
+    data = await read_object(event.data, limits)
+    return None if data is None else SentEvent(event.name.decode("utf-8", "replace") or None, data)
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import Any, cast
 from pydantic import SecretStr
 
 from tool_search.config.bot import ProviderConfig
+from tool_search.config.limits import LimitSettings
 from tool_search.config.provider_strings import api_keys, provider_from_string
 from tool_search.config.providers import ProfileSettings
 from tool_search.errors import ConfigurationError, UnsupportedStrategyError
@@ -70,6 +71,7 @@ def name_providers(
     configured: Sequence[ProviderConfig] = (),
     profiles: Mapping[str, ProfileSettings] = _NO_PROFILES,
     environment: Mapping[str, str] | None = None,
+    incoming: LimitSettings | None = None,
 ) -> NamedProviders:
     """Return providers under their ids; build those that are strings or configurations.
 
@@ -79,6 +81,7 @@ def name_providers(
         configured: Entries of a configuration, whose ids strings may name.
         profiles: The `profiles` section of the configuration.
         environment: The variables with keys; None: those of this process.
+        incoming: The `limits` section of the configuration.
 
     Raises:
         ConfigurationError: There is none, two have one `id`, a string has a wrong form,
@@ -94,7 +97,7 @@ def name_providers(
     keys = api_keys(entries.values(), environment)
     fallbacks = len(listed) > 1
     built = {
-        name: _built(entry, keys[entry.id], profiles, fallbacks=fallbacks)
+        name: _built(entry, keys[entry.id], profiles, incoming, fallbacks=fallbacks)
         for name, entry in entries.items()
     }
     objects = {name: one for name, one in listed.items() if not isinstance(one, ProviderConfig)}
@@ -149,13 +152,16 @@ def _built(
     entry: ProviderConfig,
     key: SecretStr,
     profiles: Mapping[str, ProfileSettings],
+    incoming: LimitSettings | None,
     *,
     fallbacks: bool,
 ) -> ConnectedProvider:
     module, _, name = _BUILD_PROVIDER.partition(":")
     build = getattr(import_module(module), name)
     try:
-        provider = build(entry, api_key=key, fallbacks=fallbacks, profiles=profiles)
+        provider = build(
+            entry, api_key=key, fallbacks=fallbacks, profiles=profiles, incoming=incoming
+        )
     except (UnsupportedStrategyError, ImportError) as exc:
         raise ConfigurationError(f"provider {entry.id!r}: {exc}") from exc
     return cast("ConnectedProvider", provider)

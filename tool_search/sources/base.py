@@ -66,6 +66,8 @@ class ServerStatus:
         tools: The number of its tools that are offered.
         protocol: The version of the protocol that was agreed on; None: not connected yet.
         error: The last error; None: there was none.
+        last_lines: What its process wrote last to standard error, for the operator alone: other
+            people's data may be in it.
     """
 
     server: str
@@ -73,6 +75,7 @@ class ServerStatus:
     tools: int = 0
     protocol: str | None = None
     error: str | None = None
+    last_lines: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from tool_search.values.json import compact_json
 
-__all__ = ["log_failure", "redacted", "redacted_json", "redacted_text"]
+__all__ = ["log_failure", "redact_logs", "redacted", "redacted_json", "redacted_text"]
 
 _MASK = "***"
 _MAX_CHARS = 500
@@ -24,8 +24,9 @@ _MAX_CHARS = 500
 _HEAD_CHARS = 12_000
 _TAIL_CHARS = 4_000
 _SECRET_NAME = re.compile(
-    r"pass(word|wd|phrase)?$|pwd|secret|token|(api|access|private)[-_ ]?key|credential|"
-    r"authorization|cookie|session_?id|signature|otp$|pin$|密码|密钥|口令|парол|секрет",
+    r"pass(word|wd|phrase)?$|pwd|(^|[-_])(pw|auth|sig)$|secret|token|credential|"
+    r"(api|access|private)[-_ ]?key|authorization|cookie|session_?id|signature|otp$|pin$|"
+    r"密码|密钥|口令|парол|секрет",
     re.IGNORECASE,
 )
 _SECRET_VALUE = re.compile(
@@ -35,7 +36,7 @@ _SECRET_VALUE = re.compile(
     | \bxox[abprs]-[A-Za-z0-9-]{10,} | \bAKIA[A-Z0-9]{16}\b | \bAIza[A-Za-z0-9_-]{30,}
     | \beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?    # JSON web tokens
     | (?<=bearer\ )[A-Za-z0-9._~+/=-]{8,} | (?<=basic\ )[A-Za-z0-9+/=]{8,}
-    | (?<=://)[^/\s:@]{1,200}:[^/\s@]{1,200}(?=@)     # what a user logs in with
+    | (?<=://)[^/\s:@]{0,200}:[^/\s@]{1,200}(?=@)     # what a user logs in with
     | (?<=://)[^/\s:@]{12,200}(?=@)                  # a token alone
     | -----BEGIN[ A-Z]*PRIVATE\ KEY-----.*?(?:-----END[ A-Z]*PRIVATE\ KEY-----|\Z)
     """,
@@ -50,7 +51,8 @@ _SECRET_FIELD = re.compile(
         (?:password|passwd|passphrase|pwd|secret|(?:api|access|private)[-_ ]?key|credential
           |set-cookie|cookie|session_?id|signature)[\w-]{0,20}["']?\s{0,3}[:=]\s{0,3}["']?
       | token[\w-]{0,20}(?:=|["']\s{0,3}[:=]\s{0,3}["']?)
-      | (?<=[?&])(?:key|sig|auth|code)=
+      | (?<![\w-])(?:pw|sig|auth)=
+      | (?<=[?&])(?:key|code)=
       )
       [^\s"'&,;<>}\])]{3,}
     """,
@@ -83,6 +85,20 @@ def log_failure(log: logging.Logger, message: str, *values: object) -> None:
         values: The values of the placeholders.
     """
     log.error("%s\n%s", message % values, redacted_text(traceback.format_exc().rstrip()))
+
+
+def redact_logs(*names: str) -> None:
+    """Redact the lines of other libraries' loggers: at INFO, HTTP clients write whole addresses."""
+    for name in names:
+        logging.getLogger(name).addFilter(_redact_line)
+
+
+def _redact_line(record: logging.LogRecord) -> bool:
+    written = record.getMessage()
+    shown = redacted_text(written)
+    if shown != written:
+        record.msg, record.args = shown, ()
+    return True
 
 
 def redacted(value: Any) -> Any:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
+from tool_search.adapters.wire.incoming import ACCEPTED_ENCODINGS, Inflater
 from tool_search.values.clean_text import clean_line
 from tool_search.values.host_names import connected_host
 from tool_search.workspace.workspace import WorkspaceError
@@ -252,7 +253,7 @@ def _answer(connection: _Connection, parts: SplitResult, most: int) -> Page | st
     headers = {
         "User-Agent": "tool-search",
         "Accept": "text/html, text/*, application/json;q=0.9, */*;q=0.1",
-        "Accept-Encoding": "gzip, identity",
+        "Accept-Encoding": ACCEPTED_ENCODINGS,
         "Connection": "close",
     }
     connection.request("GET", target, headers=headers)
@@ -276,14 +277,14 @@ def _answer(connection: _Connection, parts: SplitResult, most: int) -> Page | st
 
 def _body(answer: http.client.HTTPResponse, most: int) -> tuple[bytes, bool]:
     """Return the body, decompressed up to the limit, and True if it was longer."""
-    encoding = (answer.getheader("Content-Encoding") or "identity").strip().lower()
-    if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
-        raise WorkspaceError(f"it is packed as {encoding!r}, which is not read here")
-    unpacker = zlib.decompressobj(47) if encoding != "identity" else None
+    try:
+        inflater = Inflater(answer.getheader("Content-Encoding") or "")
+    except ValueError as exc:
+        raise WorkspaceError(str(exc)) from exc
     body = bytearray()
-    while len(body) <= most:
-        chunk = answer.read1(65_536)
-        if not chunk:
-            break
-        body += chunk if unpacker is None else unpacker.decompress(chunk, most + 1 - len(body))
+    while len(body) <= most and (chunk := answer.read1(65_536)):
+        for piece in inflater.feed(chunk):
+            body += piece
+            if len(body) > most:
+                break
     return bytes(body[:most]), len(body) > most

@@ -26,13 +26,14 @@ from tests.adapters.sdk.raw_server import (
     word,
 )
 from tool_search.adapters.sdk.reply_limits import ReplyLimits
+from tool_search.config.limits import LimitSettings
 from tool_search.errors import ProviderError
 from tool_search.providers.base import ReplyDelta, ReplyEnd
 
 SHORT_S = 0.05
 # What all dialects share is held once.
 ONCE = pytest.mark.parametrize("adapter", ADAPTERS[1:2], ids=["shared"], indirect=True)
-NARROW = ReplyLimits(max_bytes=50_000, max_event_bytes=20_000, max_idle_bytes=30_000, max_calls=20)
+NARROW = ReplyLimits(incoming=LimitSettings(max_bytes=50_000), max_idle_bytes=30_000, max_calls=20)
 
 
 @pytest.fixture(params=ADAPTERS, ids=lambda adapter: adapter.dialect)

@@ -51,7 +51,7 @@ def build_app(
     *,
     server: Any,
     bare: BareRequests,
-    health: Callable[[], Mapping[str, Any]],
+    health: Callable[..., Mapping[str, Any]],
     opened: Callable[[], AbstractAsyncContextManager[object]],
     recorder: Recorder | None = None,
 ) -> Starlette:
@@ -61,7 +61,7 @@ def build_app(
         settings: The address, the tokens and the origins.
         server: The server of the SDK.
         bare: Answers requests without a session.
-        health: Returns the content of `/health`.
+        health: Returns the content of `/health`; with `last_lines`, for who has a token.
         opened: Opens the gateway for the time that the application runs.
         recorder: The requests for the inspector; None: there is no page.
 
@@ -81,8 +81,8 @@ def build_app(
     def lifespan(_: Starlette) -> AbstractAsyncContextManager[None]:
         return _running(opened, manager)
 
-    async def answer_health(_: Request) -> Response:
-        return JSONResponse(dict(health()))
+    async def answer_health(request: Request) -> Response:
+        return JSONResponse(dict(health(last_lines=bool(_token_in(request, tokens)))))
 
     inspector = [] if recorder is None else inspector_routes(_inspector(recorder, tokens))
     return Starlette(
@@ -217,12 +217,8 @@ class _Tokens:
         self._tokens = tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
-        token = given.strip().encode("utf-8", "replace") if kind.lower() == "bearer" else b""
-        # All are compared, so that the time does not say which one was nearest.
-        matches = [hmac.compare_digest(token, each) for each in self._tokens]
-        if not token or not any(matches):
+        token = _token_in(Request(scope), self._tokens)
+        if not token:
             response = JSONResponse(
                 {"error": "a bearer token is needed: Authorization: Bearer TOKEN"},
                 401,
@@ -233,6 +229,15 @@ class _Tokens:
         name = hashlib.sha256(token).hexdigest()[:16]
         user = AuthenticatedUser(AccessToken(token=name, client_id=name, scopes=[]))
         await self._app({**scope, "user": user}, receive, send)
+
+
+def _token_in(request: Request, tokens: tuple[bytes, ...]) -> bytes:
+    """Return the token of a request; empty if it has none of these."""
+    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    token = given.strip().encode("utf-8", "replace") if kind.lower() == "bearer" else b""
+    # All are compared, so that the time does not say which one was nearest.
+    matches = [hmac.compare_digest(token, each) for each in tokens]
+    return token if any(matches) else b""
 
 
 def _tokens(settings: TransportSettings) -> tuple[bytes, ...]:
