@@ -380,3 +380,17 @@ async def test_a_process_that_is_being_ended_is_killed_if_the_source_is_closed()
     await asyncio.wait([using])
     assert process._process is not None
     assert await asyncio.wait_for(process._process.wait(), 20) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("removed", ["SIGKILL", "killpg"])
+async def test_a_server_is_ended_where_the_names_of_posix_are_missing(
+    removed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows; what the server writes to standard error is kept there too."""
+    monkeypatch.delattr(signal if removed == "SIGKILL" else os, removed)
+    source = MCPSource({"a": plain("pid"), "b": plain("x", exit="no licence")})
+    async with asyncio.timeout(60), source:
+        pid = int((await call(source, "pid")).content)
+        assert source.status[1].last_lines == "no licence"
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

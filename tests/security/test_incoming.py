@@ -1,0 +1,38 @@
+"""Secrets in addresses, codes and other libraries' logs; closing where POSIX names are missing."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from pydantic import SecretStr
+
+from tool_search.adapters.sdk.failures import Failure, raise_failure
+from tool_search.errors import ProviderError
+from tool_search.values.redaction import redacted_text
+
+KEY = "planted_0123456789"
+
+
+@pytest.mark.parametrize(
+    "text", [f"redis://:{KEY}@host:6379/0", f"pw={KEY}", f"auth={KEY} x", f"a;sig={KEY}"]
+)
+def test_a_secret_of_these_forms_is_redacted(text: str) -> None:
+    assert KEY not in redacted_text(text)
+
+
+def test_a_key_in_the_code_of_an_error_is_masked() -> None:
+    failure = Failure(detail="no", status=401, code=f"invalid {KEY}")
+    with pytest.raises(ProviderError) as caught:
+        raise_failure(failure, provider="p", secret=SecretStr(KEY))
+    assert KEY not in f"{caught.value} {caught.value.code}"
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+def test_the_line_of_an_http_client_shows_no_key(
+    library: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    logging.getLogger(library).info("HTTP Request: %s %s", "POST", f"https://a.example/?key={KEY}")
+    assert "https://a.example/?key=***" in caplog.text
+    assert KEY not in caplog.text
