@@ -152,7 +152,8 @@ class SentEvent(NamedTuple):
 class EventDecoder:
     """A decoder of a stream's bytes into events; comments are skipped.
 
-    A line that is an error's JSON counts as data. The SDKs' own readers keep the pieces of an event in one growing text, without a limit.
+    A line that is an error's JSON counts as data. The SDKs' own readers keep the pieces of an
+    event in one growing text, without a limit.
 
     Args:
         max_bytes: The longest event.
