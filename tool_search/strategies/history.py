@@ -129,9 +129,9 @@ class DefinitionRenderer(MessageRenderer):
         if message.role == "assistant" and message.tool_calls:
             return self._with_called(message)
         if message.role == "tool" and not isinstance(message.content, str):
-            # Kimi refuses a second definition; only a result that would be empty repeats them.
-            is_said = isinstance(message.content[0], TextPart)
-            parts = (self._with_definitions(p, repeats=not is_said) for p in message.content)
+            # Kimi refuses a second definition; at Responses a result may have nothing else.
+            repeats = self._conversation.profile.dialect != "openai_chat"
+            parts = (self._with_definitions(p, repeats=repeats) for p in message.content)
             return replace(message, content=tuple(filter(None, parts)))
         return message
 
