@@ -243,6 +243,39 @@ ANSWERS: tuple[Answer, ...] = (
         rule="the model's call can be read",
     ),
     Answer(
+        r"error parsing tool call: raw",
+        "reply_malformed",
+        "ollama 17638, whose template of gpt-oss answers 500",
+        service="Ollama",
+        models=("gpt-oss:20b",),
+        words="error parsing tool call: raw='{\"query\": \"read', err=invalid character '}' after "
+        "object key",
+        rule="the model's call can be read",
+        date="2026-08-09",
+        status=500,
+    ),
+    Answer(
+        r"failed to parse tool call",
+        "reply_malformed",
+        "llama.cpp (500) and LM Studio (400): the model's arguments are no JSON",
+        service="llama.cpp",
+        words="Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse "
+        "error at line 1, column 20: syntax error",
+        rule="the model's call can be read",
+        date="2026-08",
+        status=500,
+    ),
+    Answer(
+        r"parser_error|failed to generate tool_calls",
+        "reply_malformed",
+        "Cerebras, `generation_error`: the model's call could not be parsed",
+        service="Cerebras",
+        words='{"message": "Failed to generate tool_calls. Please adjust your prompt.", "type": '
+        '"generation_error", "code": "parser_error"}',
+        rule="the model's call can be read",
+        date="2026-08",
+    ),
+    Answer(
         r"missing a `?thought_?signature",
         "signature_missing",
         "Google's developers' forum (109823); Vertex AI: `... in the 2. content block is "
