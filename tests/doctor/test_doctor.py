@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from tests.services.raw import JSON, RawService
 from tool_search.cli.application import app
 from tool_search.doctor.findings import CODES
 from tool_search.i18n import LANGUAGES
@@ -334,6 +335,26 @@ def test_live_asks_each_provider_with_the_tools_of_the_bot(clean: Path) -> None:
     )
     assert "invalid x-api-key" in finding["message"]
     assert status == 1
+
+
+def test_form_that_a_service_refuses_in_unknown_words_is_found_live(tmp_path: Path) -> None:
+    def rule(body: JSON) -> str | None:
+        return "Nein (E-4711)." if "stream_options" in body else None
+
+    with RawService(rule=rule, streams=True).running() as service:
+        path = tmp_path / "bot.yaml"
+        ring = "def ring_bell(tone: str) -> str:\n    'Ring a bell in a tone.'\n    return tone\n"
+        (tmp_path / "odd_tools.py").write_text(ring, encoding="utf-8")
+        path.write_text(
+            "tools: [odd_tools]\nproviders:\n  - {id: odd, type: openai-chat, "
+            f"model: m, api_key_env: null, base_url: '{service.url}/v1'}}\n",
+            encoding="utf-8",
+        )
+        found, _ = doctor("--config", path, "--live")
+        assert len(service.refused) == 1
+    (finding,) = [each for each in found["findings"] if each["code"] == "form_refused"]
+    assert "without optional parts" in finding["message"]
+    assert "E-4711" in finding["message"]
 
 
 @pytest.mark.skipif(find_spec("mcp") is None, reason="needs the SDK of MCP servers")

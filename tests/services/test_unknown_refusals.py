@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from dataclasses import replace
 
@@ -11,9 +12,10 @@ import pytest
 from tests.services.raw import JSON, RawService
 from tests.services.rules import RULES, bot_of
 from tests.services.test_sizes import MODELS, TOOLS, answers, bot, codes
-from tool_search import ExecutableTool, Tool, ToolSearchConfig
+from tool_search import CallOptions, ExecutableTool, Tool, ToolSearchConfig
 from tool_search.errors import AllProvidersFailedError
 from tool_search.events import ContentLeftOut, RunnerWarning
+from tool_search.runner.observing import EventLog
 
 FULL = ToolSearchConfig(tool_schema_mode="full", language="en-US")
 KEY = "sk-live-0123456789abcdef"
@@ -230,14 +232,20 @@ async def test_service_that_refuses_in_turns_answers_and_nothing_is_lost() -> No
 @pytest.mark.parametrize(
     "words", ["x" * 2_000_000, "请求无法处理（错误 4711）。", f"no, not with {KEY}", ""]
 )
-async def test_words_of_any_kind_end_no_turn_and_show_no_key(words: str) -> None:
+async def test_words_of_any_kind_end_no_turn_and_show_no_key(
+    words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="tool_search.events")
+    calls = CallOptions(turn_observers=[EventLog()])
     service = RawService(rule=lambda body: words if OPTIONAL["chat"](body) else None)
-    async with bot({"odd": ("chat", service)}) as made:
+    async with bot({"odd": ("chat", service)}, calls=calls) as made:
         events = await made.turn(f"Please use {TOOLS[0]}")
         assert answers(events)
         (notice,) = [event for event in events if isinstance(event, RunnerWarning)]
         assert len(notice.message) < 2_000
-        assert KEY not in notice.message
+        (logged,) = [each for each in caplog.messages if '"form_refused"' in each]
+        assert json.loads(logged)["refusal"] == notice.message
+        assert KEY not in caplog.text
         assert words[:9] in notice.message or KEY in words
 
 

@@ -35,6 +35,7 @@ CODES: Mapping[str, Severity] = MappingProxyType(
         "fallback_late": "warning",
         "profile_unmatched": "warning",
         "provider_refused": "error",
+        "form_refused": "warning",
         "tools_missing": "warning",
         "module_failed": "error",
         "module_moved": "warning",

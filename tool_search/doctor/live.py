@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import NamedTuple
 
@@ -20,6 +21,11 @@ from tool_search.errors import (
     SessionError,
     UnsupportedStrategyError,
 )
+from tool_search.messages import Notice
+from tool_search.providers.base import ConnectedProvider
+from tool_search.providers.refused_tools import SentTools
+from tool_search.runner.providers import ProviderPool
+from tool_search.runner.refusals import Repeats, TurnRefusals
 from tool_search.sources.base import ServerStatus
 
 __all__ = ["NO_SERVERS", "AskedServers", "ask_providers", "ask_servers"]
@@ -106,15 +112,8 @@ async def _ask(provider: ProviderConfig, index: int, bot: Examined) -> Finding |
         return None  # a missing key or package is a finding already
     path = ("providers", index)
     try:
-        request = planned_request(
-            bot.catalog,
-            bot.profiles[provider.id],
-            config=bot.settings.tool_search,
-            max_tools=bot.max_tools,
-        )
         async with built, asyncio.timeout(_ANSWER_S):
-            # The connection is closed with the provider, so the rest is not generated.
-            await anext(built.stream(request.plan), None)
+            notice = await _answered(provider.id, built, bot)
     except ProviderError as exc:
         values = {"provider": provider.id, "problem": str(exc)}
         return Finding(code="provider_refused", path=path, values=values)
@@ -124,4 +123,33 @@ async def _ask(provider: ProviderConfig, index: int, bot: Examined) -> Finding |
         return Finding(code="provider_refused", path=path, values=values)
     except SessionError:
         return None  # a catalog that no conversation can have is a finding already
-    return None
+    if notice is None:
+        return None
+    values = {"provider": provider.id, "problem": notice.message}
+    return Finding(code="form_refused", path=path, values=values)
+
+
+async def _answered(name: str, built: ConnectedProvider, bot: Examined) -> Notice | None:
+    """Return a notice if a provider answers only a plainer form of the bot's first request.
+
+    The answer is not read to its end: the connection is closed with the provider.
+
+    Raises:
+        ProviderError: It answers no form, or its refusal is a known one.
+    """
+    refusals = TurnRefusals(ProviderPool({name: built}, {name: 0}), name)
+    config, most = bot.settings.tool_search, bot.max_tools
+    while True:
+        form = refusals.form(name, "answer")
+        profile = replace(built.profile, **form)
+        plan = planned_request(bot.catalog, profile, config=config, max_tools=most).plan
+        try:
+            await anext(built.stream(replace(plan, form=form)), None)
+        except ProviderError as error:
+            sent = SentTools(listed=plan.tools, facts=plan.facts)
+            refusals.action(error, name, profile, sent, repeats=Repeats())
+            if name not in refusals.plainer:
+                raise
+            refusals.ask_plainer(name)
+        else:
+            return next(refusals.answered(name, plan), None)

@@ -55,7 +55,8 @@ class ConversationFilter(logging.Filter):
 class EventLog:
     """A log with one JSON object for each event, which has the conversation's key.
 
-    It has names, figures and causes, and nothing that users, models or tools say. The same
+    It has names, figures and causes, and nothing that users, models or tools say; of services
+    the words by which one refuses a form of requests, without keys and cut. The same
     fields are attributes of each record, for handlers that write their own form: `event`,
     `conversation` and `fields`.
 
@@ -108,7 +109,9 @@ def _fields(event: RunnerEvent) -> dict[str, object] | None:
     if isinstance(event, ProviderSwitched):
         return {"from": event.from_provider, "to": event.to_provider}
     if isinstance(event, RunnerWarning):
-        return {"code": event.code}
+        # So that a row for the refusal can be written.
+        words = {"refusal": event.message} if event.code == "form_refused" else {}
+        return {"code": event.code, **words}
     if isinstance(event, RequestFinished):
         return _request_fields(event)
     if isinstance(event, SearchFinished):
