@@ -71,3 +71,43 @@ def test_where_tokens_are_set_this_machine_needs_one_too(given: dict[str, str]) 
     refused = Access((b"t1",)).refusal({**OWN, **given}, "127.0.0.1")
     assert refused is not None
     assert refused[0] == 401
+
+
+@pytest.mark.parametrize(
+    ("access", "headers"),
+    [
+        (Access(), {"host": "localhost:1", "origin": "http://localhost:3000"}),
+        (Access(), {}),
+        (Access(hosts=("LLM.example",)), {"host": "llm.example:443"}),
+        (Access(cors=("app://x",)), {**OWN, "origin": "app://x", "sec-fetch-site": "cross-site"}),
+        (Access(cors=("*",)), {"host": "any.example", "origin": "null"}),
+        (Access(is_local=False), {"host": "any.example", "origin": "https://any.example"}),
+    ],
+)
+def test_the_door_is_open_to(access: Access, headers: dict[str, str]) -> None:
+    assert access.stranger(headers) is None
+
+
+@pytest.mark.parametrize(
+    ("access", "headers", "setting"),
+    [
+        (Access(), {"host": "rebound.example"}, 'listen.hosts: ["rebound.example"]'),
+        (Access(section="transport"), {"host": "x"}, "transport.hosts"),
+        (Access(is_local=False, hosts=("a",)), {"host": "b"}, "listen.hosts"),
+        (Access(), {**OWN, "origin": "https://127.0.0.1"}, "listen.cors"),
+        (Access(cors=("https://a",)), {**OWN, "origin": "https://b"}, "listen.cors"),
+        (Access(is_local=False), {"host": "x", "origin": "https://evil.example"}, "listen.cors"),
+        (Access(), {**OWN, "sec-fetch-site": "cross-site"}, "listen.cors"),
+        (
+            Access(),
+            {**OWN, "origin": "http://localhost:3000", "sec-fetch-site": "cross-site"},
+            'listen.cors: ["http://localhost:3000"]',
+        ),
+    ],
+)
+def test_the_door_is_shut_and_says_what_opens_it(
+    access: Access, headers: dict[str, str], setting: str
+) -> None:
+    refused = access.stranger(headers)
+    assert refused is not None
+    assert setting in refused[1]

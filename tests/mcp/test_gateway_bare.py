@@ -168,6 +168,10 @@ async def test_what_is_not_a_request_is_refused() -> None:
 async def test_health_says_the_state_of_each_server() -> None:
     async with serving(gateway_over()) as address, httpx2.AsyncClient() as client:
         health = (await client.get(address.replace("/mcp", "/health"))).json()
+        for foreign in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+            refused = await client.get(address.replace("/mcp", "/health"), headers=foreign)
+            assert refused.status_code in (403, 421)
+            assert "transport." in refused.json()["error"]["message"]
     assert health["status"] == "healthy"
     assert health["servers"]["mail"]["state"] == "connected"
     assert health["tools"] == 7

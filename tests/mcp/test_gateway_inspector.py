@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from mcp import Client
 
-from tests.mcp.gateways import SEARCH, TWO_TOKENS, gateway_over, serving
+from tests.mcp.gateways import SEARCH, TWO_TOKENS, call, gateway_over, post, serving
 
 
 async def test_the_page_and_the_requests_are_next_to_the_endpoint() -> None:
@@ -40,8 +40,18 @@ async def test_with_tokens_the_requests_need_one(monkeypatch: pytest.MonkeyPatch
         async with httpx2.AsyncClient() as browser:
             without = await browser.get(address)
             with_token = await browser.get(address, headers={"authorization": "Bearer two"})
+            for token in ("one", "two", "one"):
+                whose = {"Authorization": f"Bearer {token}"}
+                await post(endpoint, call(SEARCH, {"query": "mail"}), **whose)
+            rows: dict[str, list[Any]] = {"one": [], "two": []}
+            while not rows["two"] or len(rows["one"]) < 2:
+                for token in rows:
+                    whose = {"authorization": f"Bearer {token}"}
+                    rows[token] = (await browser.get(address, headers=whose)).json()["requests"]
+                await asyncio.sleep(0.01)
 
     assert (without.status_code, with_token.status_code) == (401, 200)
+    assert [len(rows["one"]), len(rows["two"])] == [2, 1]
 
 
 async def test_without_an_inspector_there_is_no_page() -> None:

@@ -70,7 +70,7 @@ async def client_of(
     transport = httpx2.ASGITransport(app=proxy.asgi())
     headers = {"authorization": f"Bearer {KEY}"}
     async with httpx2.AsyncClient(
-        transport=transport, base_url="http://proxy", headers=headers
+        transport=transport, base_url="http://127.0.0.1", headers=headers
     ) as client:
         yield client
     await proxy.service.close()

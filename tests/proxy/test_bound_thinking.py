@@ -37,7 +37,7 @@ async def ask(
         "model": "claude-opus-5-5", "max_tokens": 3000, "tools": ANTHROPIC, "messages": messages,
         **more,
     }  # fmt: skip
-    async with httpx2.AsyncClient(transport=transport, base_url="http://proxy") as client:
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         reply = await client.post("/v1/messages", json=body, headers=headers)
     await served.close()
     return reply

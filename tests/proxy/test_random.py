@@ -117,7 +117,7 @@ class Talk:
         }  # fmt: skip
         if self.stream:
             client = AsyncAnthropic(
-                base_url="http://proxy", api_key=self.key, http_client=http, max_retries=0
+                base_url="http://127.0.0.1", api_key=self.key, http_client=http, max_retries=0
             )
             async with client.messages.stream(**_untyped(wish)) as events:
                 message = await events.get_final_message()
@@ -145,7 +145,7 @@ class Talk:
         more = {"thinking": {"type": "disabled"}}
         if self.stream:
             client = AsyncOpenAI(
-                base_url="http://proxy/v1", api_key=self.key, http_client=http, max_retries=0
+                base_url="http://127.0.0.1/v1", api_key=self.key, http_client=http, max_retries=0
             )
             asked = _untyped(wish)
             asked["extra_body"].update(more)
@@ -180,7 +180,7 @@ class Talk:
             wish[name] = self.place
         if self.stream:
             client = AsyncOpenAI(
-                base_url="http://proxy/v1", api_key=self.key, http_client=http, max_retries=0
+                base_url="http://127.0.0.1/v1", api_key=self.key, http_client=http, max_retries=0
             )
             async with client.responses.stream(**_untyped(wish)) as events:
                 response: Any = await events.get_final_response()
@@ -291,7 +291,7 @@ async def play(
 ) -> None:
     """Play one turn: what the client sees is what the script says, without searches."""
     transport = httpx2.ASGITransport(app=proxy.asgi())
-    async with httpx2.AsyncClient(transport=transport, base_url="http://proxy") as http:
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
         expected: list[tuple[str, list[str]]] = []
         text = ""
         for step in steps:

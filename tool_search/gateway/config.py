@@ -98,6 +98,8 @@ class TransportSettings(Settings):
         path: The path of the MCP endpoint.
         tokens_env: The environment variable with the tokens of clients, separated by commas;
             null: every client of this machine is served.
+        hosts: Globs of further names under which clients reach it, such as that of a reverse
+            proxy. Empty: this machine's names; beyond this machine, where tokens guard it, any.
         cors: Origins of web pages that may ask; `*` for all.
         shutdown_timeout_s: Seconds that servers and clients have to end.
     """
@@ -107,6 +109,7 @@ class TransportSettings(Settings):
     port: Annotated[int, Field(ge=0, le=65_535)] = 8080
     path: Annotated[str, Field(pattern=r"^/[^\s?#]*$")] = "/mcp"
     tokens_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    hosts: tuple[str, ...] = ()
     cors: tuple[str, ...] = ()
     shutdown_timeout_s: Annotated[float, Field(gt=0, le=300, allow_inf_nan=False)] = 5.0
 

@@ -306,6 +306,7 @@ class GatewayService:
         offer = self.offer
         return ListedTools(
             session=client.key,
+            owner=client.user or "",
             exposure=self._settings.exposure,
             listed=client.exposed.listed,
             shown=offer.shown,

@@ -86,6 +86,10 @@ class InspectorApp:
             return
         await self._router(scope, receive, send)
 
+    def _owner(self, request: Request) -> str | None:
+        """Return the client that reads, which sees its own requests; None: there are no tokens."""
+        return self._access.client(request.headers)
+
     async def _page(self, _request: Request) -> Response:
         return HTMLResponse(page(), headers={**_HEADERS, **page_headers()})
 
@@ -93,24 +97,28 @@ class InspectorApp:
         after = _number(request, "after", 0)
         limit = min(_number(request, "limit", _ROWS), _MAX_ROWS)
         last = self._recorder.last
-        rows = await asyncio.to_thread(self._recorder.rows, after, limit)
+        owner = self._owner(request)
+        rows = await asyncio.to_thread(self._recorder.rows, after, limit, owner)
         last = rows[-1][0] if rows else last
         written = ",".join(row for _, row in rows)
         kept = "true" if self._is_kept else "false"
-        running = ",".join(self._recorder.running().values())
+        running = ",".join(self._recorder.running(owner).values())
         head = f'"last":{last},"kept":{kept}'
         content = f'{{{head},"requests":[{written}],"running":[{running}]}}'
         return Response(content, media_type="application/json", headers=_HEADERS)
 
     async def _request(self, request: Request) -> Response:
-        record = await asyncio.to_thread(self._recorder.get, request.path_params["id"])
+        record = await asyncio.to_thread(
+            self._recorder.get, request.path_params["id"], self._owner(request)
+        )
         if record is None:
             return JSONResponse({"error": "this request is not kept"}, 404, _HEADERS)
         content = await asyncio.to_thread(record.model_dump_json)
         return Response(content, media_type="application/json", headers=_HEADERS)
 
-    async def _figures(self, _request: Request) -> Response:
-        content = await asyncio.to_thread(lambda: figures(*self._recorder.all()))
+    async def _figures(self, request: Request) -> Response:
+        owner = self._owner(request)
+        content = await asyncio.to_thread(lambda: figures(*self._recorder.all(owner)))
         return JSONResponse(content, headers=_HEADERS)
 
     async def _events(self, request: Request) -> Response:
@@ -118,10 +126,12 @@ class InspectorApp:
             return JSONResponse({"error": "too many pages are open"}, 503, _HEADERS)
         after = _number(request, "after", self._recorder.last)
         return StreamingResponse(
-            self._rows_as_they_come(after), headers=_HEADERS, media_type="text/event-stream"
+            self._rows_as_they_come(after, self._owner(request)),
+            headers=_HEADERS,
+            media_type="text/event-stream",
         )
 
-    async def _rows_as_they_come(self, after: int) -> AsyncIterator[str]:
+    async def _rows_as_they_come(self, after: int, owner: str | None) -> AsyncIterator[str]:
         if after > self._recorder.last:
             after = 0  # of a process before this one
         with self._recorder.following() as event:
@@ -130,11 +140,11 @@ class InspectorApp:
             while True:
                 event.clear()
                 # Read first: one that ends meanwhile is among the rows.
-                running = self._recorder.running()
+                running = self._recorder.running(owner)
                 begun = [row for request_id, row in running.items() if request_id not in shown]
                 for row in begun:
                     yield f"event: running\ndata: {row}\n\n"
-                rows = self._recorder.rows(after)
+                rows = self._recorder.rows(after, owner=owner)
                 for number, row in rows:
                     after = number
                     yield f"id: {number}\nevent: request\ndata: {row}\n\n"

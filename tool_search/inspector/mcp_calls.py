@@ -38,6 +38,7 @@ class ListedTools:
 
     Attributes:
         session: The name of its session.
+        owner: The name of the client by its token; empty: there are no tokens.
         exposure: The change of the list by a search.
         listed: The names in the list, as clients are shown them.
         shown: The names that clients are shown, by canonical name, of all tools.
@@ -46,6 +47,7 @@ class ListedTools:
     """
 
     session: str
+    owner: str
     exposure: str
     listed: Sequence[str]
     shown: Mapping[str, str]
@@ -99,7 +101,7 @@ class McpRecords:
         """
         begun = UnderWay(secrets.token_hex(6), time.time(), name, time.perf_counter())
         recorder = self.recording.recorder
-        recorder.begin(RequestRow(**self._figures(tools, begun), running=True))
+        recorder.begin(RequestRow(**self._figures(tools, begun), running=True), tools.owner)
         try:
             yield begun
         except asyncio.CancelledError:
@@ -254,4 +256,4 @@ class McpRecords:
         if catalog is None:
             names = tuple(map(self._masker.text, tools.shown))
             catalog = CatalogRecord(id=tools.catalog_id, names=names)
-        self.recording.recorder.add(record, catalog=catalog, explain=explain)
+        self.recording.recorder.add(record, catalog=catalog, explain=explain, owner=tools.owner)

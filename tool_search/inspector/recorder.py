@@ -34,10 +34,14 @@ class _Entry:
     record: RequestRecord
     row: str
     explain: Explain | None
+    owner: str
 
 
 class Recorder:
     """The latest requests; every method may be called from any thread.
+
+    Each request has an owner, the name of a client by its token; empty: there are no tokens.
+    Those who read give the owner whose requests they may see; None: all.
 
     Args:
         keep_requests: The number of requests.
@@ -48,7 +52,7 @@ class Recorder:
         self._log = log
         self._lock = Lock()
         self._entries: deque[_Entry] = deque(maxlen=keep_requests)
-        self._running: OrderedDict[str, str] = OrderedDict()
+        self._running: OrderedDict[str, tuple[str, str]] = OrderedDict()
         self._catalogs: OrderedDict[str, CatalogRecord] = OrderedDict()
         self._followers: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
         self._explainable: deque[_Entry] = deque()
@@ -66,11 +70,11 @@ class Recorder:
         """The number of open streams."""
         return len(self._followers)
 
-    def begin(self, row: RequestRow) -> None:
+    def begin(self, row: RequestRow, owner: str = "") -> None:
         """Show a request that is under way, until it is added or forgotten."""
         written = row.model_dump_json()
         with self._lock:
-            self._running[row.id] = written
+            self._running[row.id] = owner, written
             if len(self._running) > _MAX_RUNNING:
                 self._running.popitem(last=False)
         self._wake_all()
@@ -82,10 +86,11 @@ class Recorder:
         if was_running is not None:
             self._wake_all()
 
-    def running(self) -> dict[str, str]:
+    def running(self, owner: str | None = None) -> dict[str, str]:
         """Return the rows of requests that are under way as JSON, by id, oldest first."""
         with self._lock:
-            return dict(self._running)
+            kept = self._running.items()
+            return {name: row for name, (whose, row) in kept if owner in (None, whose)}
 
     def add(
         self,
@@ -93,6 +98,7 @@ class Recorder:
         *,
         catalog: CatalogRecord | None = None,
         explain: Explain | None = None,
+        owner: str = "",
     ) -> None:
         """Keep a request, and wake those who follow.
 
@@ -100,6 +106,7 @@ class Recorder:
             record: The request.
             catalog: The tools that it could find.
             explain: Explains the rankings of its searches.
+            owner: The client of the request.
         """
         if self._log is not None:
             self._log.write(explained(record, explain), catalog)
@@ -107,7 +114,7 @@ class Recorder:
         with self._lock:
             self._running.pop(record.id, None)
             self._last += 1
-            entry = _Entry(self._last, record, row, explain)
+            entry = _Entry(self._last, record, row, explain, owner)
             self._entries.append(entry)
             if catalog is not None:
                 self._catalogs[catalog.id] = catalog
@@ -148,28 +155,34 @@ class Recorder:
             with self._lock:
                 self._followers.pop(event, None)
 
-    def rows(self, after: int = 0, limit: int = 1_000) -> list[tuple[int, str]]:
+    def rows(
+        self, after: int = 0, limit: int = 1_000, owner: str | None = None
+    ) -> list[tuple[int, str]]:
         """Return numbers and rows as JSON, oldest first.
 
         Args:
             after: The number of the last request that the caller has.
             limit: The largest number of rows: the newest.
+            owner: The client whose requests they are; None: any.
         """
         found: list[tuple[int, str]] = []
         with self._lock:
             for entry in reversed(self._entries):
                 if entry.number <= after or len(found) >= limit:
                     break
-                found.append((entry.number, entry.row))
+                if owner in (None, entry.owner):
+                    found.append((entry.number, entry.row))
         return found[::-1]
 
-    def get(self, request_id: str) -> RequestRecord | None:
+    def get(self, request_id: str, owner: str | None = None) -> RequestRecord | None:
         """Return a request with its explanations; None if it is not kept.
 
         It may take milliseconds for each search.
         """
         entry = self._entry(request_id)
-        return None if entry is None else explained(entry.record, entry.explain)
+        if entry is None or owner not in (None, entry.owner):
+            return None
+        return explained(entry.record, entry.explain)
 
     def has(self, request_id: str) -> bool:
         """True if a request has ended and is kept."""
@@ -184,10 +197,12 @@ class Recorder:
         with self._lock:
             return self._catalogs.get(catalog_id)
 
-    def all(self) -> tuple[list[RequestRecord], list[CatalogRecord]]:
-        """Return all requests, oldest first, and the lists of tools."""
+    def all(self, owner: str | None = None) -> tuple[list[RequestRecord], list[CatalogRecord]]:
+        """Return all requests, oldest first, and the lists of tools that they could find."""
         with self._lock:
-            return [entry.record for entry in self._entries], list(self._catalogs.values())
+            records = [e.record for e in self._entries if owner in (None, e.owner)]
+            named = {record.catalog for record in records}
+            return records, [c for c in self._catalogs.values() if owner is None or c.id in named]
 
     @contextmanager
     def following(self) -> Iterator[asyncio.Event]:

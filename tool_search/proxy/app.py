@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
+import json
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -15,20 +15,28 @@ import httpx2
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Route, WebSocketRoute, request_response
 from starlette.types import Message, Scope
 from starlette.websockets import WebSocket
 
 from tool_search.adapters.sdk.failures import ReplyFailedError
 from tool_search.adapters.wire.incoming import TooLargeError
 from tool_search.config.providers import Dialect
-from tool_search.errors import ConfigurationError
-from tool_search.inspector.access import TOKEN_HEADER, Access
+from tool_search.inspector.access import (
+    TOKEN_HEADER,
+    Access,
+    Guarded,
+    cors_middleware,
+    read_tokens,
+)
 from tool_search.inspector.app import InspectorApp, inspector_routes
+from tool_search.proxy.addresses import is_canonical, is_listed
 from tool_search.proxy.inspection import Inspection
 from tool_search.proxy.report import CLIENT_LEFT, Report
-from tool_search.proxy.service import ProxyReply, ProxyService
+from tool_search.proxy.service import ProxyService
 from tool_search.proxy.settings import ProxyConfig, UpstreamSettings, checked_config
+from tool_search.proxy.stored import Asked, asked_in
+from tool_search.proxy.upstreams import ProxyReply
 from tool_search.values.asgi import until_disconnect
 
 __all__ = ["TOKEN_HEADER", "ToolSearchProxy"]
@@ -71,24 +79,35 @@ class ToolSearchProxy:
         self._observe = observe
         begin = self.inspection.begin if self.inspection else lambda _report: None
         self.service = ProxyService(config, begin=begin, observe=self._report)
-        self._tokens = _tokens(config)
+        listen = config.listen
+        self._access = Access(
+            read_tokens("listen.tokens_env", listen.tokens_env),
+            is_local=listen.is_local,
+            hosts=listen.hosts,
+            cors=listen.cors,
+        )
 
     def asgi(self) -> Starlette:
         """Return the application."""
+        answer = Guarded(
+            request_response(self._answer),
+            self._access,
+            body_timeout_s=self.config.listen.body_timeout_s,
+        )
         return Starlette(
             routes=[
                 *self._inspector(),
-                Route("/{path:path}", self._answer, methods=_METHODS),
+                Route("/{path:path}", answer, methods=_METHODS),
                 WebSocketRoute("/{path:path}", _refuse_socket),
             ],
+            middleware=cors_middleware(self._access),
             lifespan=self._lifespan,
         )
 
     def _inspector(self) -> list[BaseRoute]:
         if self.inspection is None:
             return []
-        access = Access(self._tokens)
-        return inspector_routes(InspectorApp(self.inspection.recorder, access))
+        return inspector_routes(InspectorApp(self.inspection.recorder, self._access))
 
     def _report(self, report: Report) -> None:
         if self.inspection is not None:
@@ -114,37 +133,94 @@ class ToolSearchProxy:
 
     async def _answered(self, request: Request) -> Response:
         path, raw_path = _paths(request.scope)
-        if not self._may_enter(request.headers):
-            return JSONResponse({"error": {"message": f"a token is needed: {TOKEN_HEADER}"}}, 401)
+        if not is_canonical(path, raw_path):
+            return _error(400, f"not every server reads the path {raw_path[:200]!r} alike")
         headers = httpx2.Headers(request.headers.raw)
+        client = self._access.client(headers, self._token_headers) or ""
+        if not client and self._access.tokens:
+            return _error(401, f"a token is needed: {TOKEN_HEADER}")
         dialect = self.service.dialect_of(path) if request.method == "POST" else None
         if dialect is None:
-            return await self._forward(request, raw_path, headers)
+            return await self._forward(request, path, raw_path, headers=headers, client=client)
         raw = await _body(request, self.config.listen.max_body_bytes)
         if raw is None:
             message = f"the request is longer than {self.config.listen.max_body_bytes} bytes"
             return JSONResponse(dialect.error_body(413, message), 413)
-        reply = await until_disconnect(
-            request.receive, self.service.answer(path, raw, headers, request.url.query)
-        )
+        work = self.service.answer(path, raw, headers, request.url.query, client)
+        reply = await until_disconnect(request.receive, work)
         return _response(reply) if reply is not None else Response(status_code=CLIENT_LEFT)
 
-    async def _forward(self, request: Request, path: str, headers: httpx2.Headers) -> Response:
+    @property
+    def _token_headers(self) -> tuple[str, ...]:
+        """The headers in which a client may have its token."""
+        has_keys = all(upstream.api_key_env for upstream in self.config.upstreams)
+        return (TOKEN_HEADER, "authorization", "x-api-key") if has_keys else (TOKEN_HEADER,)
+
+    async def _forward(
+        self, request: Request, path: str, raw_path: str, *, headers: httpx2.Headers, client: str
+    ) -> Response:
         """Pass any other request on, both ways in bytes."""
         speaks: Dialect | None = "anthropic" if "anthropic-version" in headers else None
         upstreams = self.service.upstreams
         upstream = upstreams.choose(speaks, "") or upstreams.choose(None, "")
         if upstream is None:
-            return JSONResponse({"error": {"message": "there is no upstream"}}, 502)
+            return _error(502, "there is no upstream")
         upload = _Upload(request)
-        work = self._forwarded(upstream, request, path, headers=headers, content=upload.content)
+        content: bytes | AsyncIterator[bytes] | None = upload.content
+        if upstream.api_key_env is not None:
+            checked = await self._checked(request, path, upload, speaks, client=client)
+            if isinstance(checked, Response):
+                return checked
+            upstream, content = checked
+        work = self._forwarded(
+            upstream, request, raw_path, headers=headers, content=content, client=client
+        )
         try:
             reply = await until_disconnect(upload.receive, work)
         except (httpx2.HTTPError, ReplyFailedError, TooLargeError) as exc:
             _log.warning("upstream %s: %s", upstream.id, type(exc).__name__)
-            message = f"the provider failed ({type(exc).__name__})"
-            return JSONResponse({"error": {"message": message}}, 502)
+            return _error(502, f"the provider failed ({type(exc).__name__})")
         return _response(reply) if reply is not None else Response(status_code=CLIENT_LEFT)
+
+    async def _checked(
+        self,
+        request: Request,
+        path: str,
+        upload: _Upload,
+        speaks: Dialect | None,
+        *,
+        client: str,
+    ) -> tuple[UpstreamSettings, bytes | AsyncIterator[bytes] | None] | Response:
+        """Return where a request goes that gets the proxy's own key, and its body; or a refusal."""
+        listen, method, upstreams = self.config.listen, request.method, self.service.upstreams
+        is_own = is_listed(method, path)
+        if not is_own and not is_listed(method, path, listen.routes):
+            name = json.dumps(f"{method} {path}")
+            message = f"the proxy's key is not for {name}; set listen.routes: [{name}] to allow it"
+            return _error(403, message)
+        content: bytes | AsyncIterator[bytes] | None = upload.content
+        asked: Asked | None = Asked()
+        is_upload = is_own and method == "POST" and path.endswith("/files")
+        if content is not None and not is_upload:
+            content = await _body(request, listen.max_body_bytes, upload.content)
+            if content is None:
+                return _error(413, f"the request is longer than {listen.max_body_bytes} bytes")
+            read = await asked_in(content)
+            # A form, such as a recording, goes on as it is where the operator allowed the path.
+            asked = read if read is not None or is_own else Asked()
+        models = [] if asked is None else sorted(asked.models)
+        # The models of a batch are in a file.
+        models += [""] if method == "POST" and path.endswith("/batches") and not models else []
+        model = models[0] if models else ""
+        upstream = upstreams.choose(speaks, model) or upstreams.choose(None, model)
+        if upstream is None:
+            return _error(404, f"no upstream has the model {model!r}")
+        if upstream.api_key_env is None:
+            return upstream, content
+        kept = self.service.kept
+        owner = kept.owner_on(upstream, client)
+        refused = await kept.refusal(upstream, owner, path, asked, *models)
+        return _error(*refused) if refused else (upstream, content)
 
     async def _forwarded(
         self,
@@ -153,24 +229,18 @@ class ToolSearchProxy:
         path: str,
         *,
         headers: httpx2.Headers,
-        content: AsyncIterator[bytes] | None,
+        content: bytes | AsyncIterator[bytes] | None,
+        client: str,
     ) -> ProxyReply:
-        method, query = request.method, request.url.query
-        return await self.service.stored(
-            upstream, method, path, headers=headers, query=query
-        ) or await self.service.forward(
-            upstream, method, path, headers=headers, content=content, query=query
-        )
-
-    def _may_enter(self, headers: Mapping[str, str]) -> bool:
-        if not self._tokens:
-            return True
-        given = [headers.get(TOKEN_HEADER, "")]
-        if all(upstream.api_key_env for upstream in self.config.upstreams):
-            given += [headers.get("authorization", "").removeprefix("Bearer ")]
-            given += [headers.get("x-api-key", "")]
-        return any(
-            hmac.compare_digest(each.encode(), token) for each in given for token in self._tokens
+        kept = self.service.kept
+        return await kept.answer(
+            upstream,
+            request.method,
+            path,
+            headers=headers,
+            content=content,
+            query=request.url.query,
+            owner=kept.owner_on(upstream, client),
         )
 
 
@@ -203,28 +273,21 @@ class _Upload:
         return await self._request.receive()
 
 
-def _tokens(config: ProxyConfig) -> tuple[bytes, ...]:
-    name = config.listen.tokens_env
-    if name is None:
-        return ()
-    tokens = tuple(t.strip().encode() for t in os.environ.get(name, "").split(",") if t.strip())
-    if not tokens:
-        raise ConfigurationError(
-            f"listen.tokens_env: the environment variable {name!r} is empty; set it to the "
-            "tokens of clients, separated by commas"
-        )
-    return tokens
-
-
-async def _body(request: Request, most: int) -> bytes | None:
+async def _body(
+    request: Request, most: int, content: AsyncIterator[bytes] | None = None
+) -> bytes | None:
     """Return the body of a request; None if it is too long."""
     pieces, size = list[bytes](), 0
-    async for piece in request.stream():
+    async for piece in content or request.stream():
         size += len(piece)
         if size > most:
             return None
         pieces.append(piece)
     return b"".join(pieces)
+
+
+def _error(status: int, message: str) -> Response:
+    return JSONResponse({"error": {"message": message}}, status)
 
 
 def _paths(scope: Scope) -> tuple[str, str]:
@@ -242,7 +305,12 @@ def _response(reply: ProxyReply) -> Response:
         response = Response(reply.content, reply.status)
     else:
         response = StreamingResponse(reply.content, reply.status)
-    response.raw_headers += [(name.lower(), value) for name, value in reply.headers.raw]
+    # Which pages may read a reply is this server's to say, not the provider's.
+    response.raw_headers += [
+        (name.lower(), value)
+        for name, value in reply.headers.raw
+        if not name.lower().startswith(b"access-control-")
+    ]
     return response
 
 

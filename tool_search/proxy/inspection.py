@@ -74,7 +74,7 @@ class Inspection:
             streamed=bool(request.body.get("stream")),
             running=True,
         )
-        self.recorder.begin(row)
+        self.recorder.begin(row, request.client)
 
     def observe(self, report: Report) -> None:
         """Take in the report of a request that has ended; its record is made in a thread."""
@@ -113,6 +113,7 @@ class Inspection:
             record,
             catalog=catalog,
             explain=_explain(turn) if turn else None,
+            owner=request.client,
         )
 
     def _catalog(self, turn: Turn, masker: Masker) -> CatalogRecord:

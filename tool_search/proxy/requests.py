@@ -12,6 +12,7 @@ from tool_search.adapters.wire.incoming import TooLargeError, parse_json
 from tool_search.adapters.wire.values import mended_value
 from tool_search.config.limits import LimitSettings
 from tool_search.config.strategies import AUTO
+from tool_search.hosts.chain import owner_digest
 from tool_search.inspector.access import TOKEN_HEADER
 from tool_search.providers.profiles import ProviderProfile, profile_for
 from tool_search.proxy.dialects.base import JSON, Emulated, WireDialect
@@ -27,6 +28,7 @@ __all__ = [
     "has_tools",
     "json_bytes",
     "object_in",
+    "owner_of",
     "profile_of_request",
     "read_object",
     "uncompressed",
@@ -63,6 +65,7 @@ class ClientRequest:
         owner: The digest of the client's credential.
         report: The report of the request.
         body: The body.
+        client: The name of the client by its token; empty: there are no tokens.
         compressed: The body as it came, with its headers, if it was compressed.
         found_by_client: The tools that a client which defers by itself has found.
         kept: What the provider's conversation still lacks after this request, which is passed
@@ -79,6 +82,7 @@ class ClientRequest:
     owner: str
     report: Report
     body: JSON = field(default_factory=dict)
+    client: str = ""
     compressed: tuple[bytes, httpx2.Headers] | None = None
     found_by_client: Emulated = field(default_factory=lambda: Emulated({}))
     kept: Exchange | None = None
@@ -98,6 +102,15 @@ class ClientRequest:
         self.headers.pop("anthropic-beta", None)
         if any(kept):
             self.headers["anthropic-beta"] = ",".join(kept)
+
+
+def owner_of(headers: httpx2.Headers, secret: bytes) -> str:
+    """Return the digest of a client's credentials, under which its exchanges are kept."""
+    given: dict[str, str] = {}
+    for value in filter(None, (headers.get(name, "") for name in CREDENTIALS)):
+        # A client that sends its key in two headers, and at times in one, is the same client.
+        given.setdefault(value.removeprefix("Bearer "), value)
+    return owner_digest("\n".join(given.values()), secret)
 
 
 def has_tools(body: JSON) -> bool:

@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
-from dataclasses import dataclass
 
 import httpx2
 
@@ -15,7 +14,8 @@ from tool_search.adapters.sdk.failures import ReplyFailedError
 from tool_search.adapters.wire.incoming import TooLargeError
 from tool_search.config.limits import LimitSettings
 from tool_search.errors import ToolSearchError
-from tool_search.hosts.chain import ExchangeChain, owner_digest
+from tool_search.hosts.chain import ExchangeChain
+from tool_search.proxy.addresses import with_version
 from tool_search.proxy.clients import client_of
 from tool_search.proxy.dialects.anthropic import AnthropicMessages
 from tool_search.proxy.dialects.base import JSON, ReplyStream, SentEvent, WireDialect
@@ -24,28 +24,27 @@ from tool_search.proxy.dialects.openai_chat import OpenAIChat
 from tool_search.proxy.dialects.openai_responses import OpenAIResponses
 from tool_search.proxy.history import (
     conversation_id,
-    exchange_of_reply,
     keep_exchange,
     kept_reply,
 )
 from tool_search.proxy.preparation import Preparation
 from tool_search.proxy.report import CLIENT_LEFT, Report
 from tool_search.proxy.requests import (
-    CREDENTIALS,
     ClientRequest,
     json_bytes,
+    owner_of,
     read_object,
     uncompressed,
 )
-from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
+from tool_search.proxy.settings import ProxyConfig
 from tool_search.proxy.state import SQLiteExchanges, open_evidence, open_state
-from tool_search.proxy.stored import stored_reply, warn_of_lost_result
+from tool_search.proxy.stored import KeptThings, Owners, asked_in, warn_of_lost_result
 from tool_search.proxy.turn import Turn
-from tool_search.proxy.upstreams import Upstreams, kept_headers, sent_events
+from tool_search.proxy.upstreams import ProxyReply, Upstreams, plain_headers, sent_events
 from tool_search.stores.sqlite.store import SQLiteStore
 from tool_search.values.redaction import log_failure
 
-__all__ = ["DIALECTS", "ProxyReply", "ProxyService"]
+__all__ = ["DIALECTS", "ProxyService"]
 
 DIALECTS: tuple[WireDialect, ...] = (AnthropicMessages(), OpenAIChat(), OpenAIResponses())
 """The formats that clients may speak."""
@@ -54,21 +53,6 @@ _COUNT_TOKENS = "/v1/messages/count_tokens"
 _PLAIN = {"accept-encoding": "identity"}
 _JSON_HEADERS = httpx2.Headers({"content-type": "application/json"})
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class ProxyReply:
-    """A reply to a client.
-
-    Attributes:
-        status: The status.
-        headers: The headers, repeated ones too.
-        content: The whole body, or its pieces.
-    """
-
-    status: int
-    headers: httpx2.Headers
-    content: bytes | AsyncIterator[bytes]
 
 
 class _BrokenOffError(Exception):
@@ -109,17 +93,23 @@ class ProxyService:
         self._store = store
         self._evidence = open_evidence(config.state)
         self._exchanges = ExchangeChain(store)
+        self.kept = KeptThings(
+            self.upstreams,
+            self._exchanges,
+            Owners(store, shared=config.shared_account),
+            self._secret,
+        )
         self._preparation = Preparation(config, self._exchanges, self._evidence)
 
     def dialect_of(self, path: str) -> WireDialect | None:
         """Return the format of a path; None for a path that is passed on."""
         if path == _COUNT_TOKENS:
             return DIALECTS[0]
-        whole = path if path.startswith("/v1/") else f"/v1{path}"
+        whole = with_version(path)
         return next((each for each in DIALECTS if each.path == whole), None)
 
     async def answer(
-        self, path: str, raw: bytes, headers: httpx2.Headers, query: str = ""
+        self, path: str, raw: bytes, headers: httpx2.Headers, query: str = "", client: str = ""
     ) -> ProxyReply:
         """Answer a client's request in one of the formats.
 
@@ -128,6 +118,7 @@ class ProxyService:
             raw: The body.
             headers: The headers.
             query: The query, without the question mark.
+            client: The name of the client by its token; empty: there are no tokens.
         """
         dialect = self.dialect_of(path)
         if dialect is None:
@@ -144,6 +135,11 @@ class ProxyService:
         if upstream is None:
             message = f"no upstream speaks {dialect.name} and has the model {model!r}"
             return _refused(dialect, 404, message)
+        owner = self.kept.owner_on(upstream, client)
+        if upstream.api_key_env is not None:
+            refused = await self.kept.refusal(upstream, owner, path, await asked_in(raw), model)
+            if refused is not None:
+                return _refused(dialect, *refused)
         rule = client_of(headers, self.config.clients)
         report = Report(
             dialect=dialect.name,
@@ -161,12 +157,16 @@ class ProxyService:
             query=query,
             upstream=upstream,
             rule=rule,
-            owner=self._owner(headers),
+            owner=owner_of(headers, self._secret),
             report=report,
             body=body,
+            client=client,
             compressed=compressed,
         )
-        return await self._observed(asked)
+        if not owner or not dialect.is_kept(body):
+            return await self._observed(asked)
+        asked.headers = headers | _PLAIN
+        return self.kept.learned(await self._observed(asked), owner)
 
     async def _observed(self, asked: ClientRequest) -> ProxyReply:
         """Answer a request, whose report begins and ends whatever happens."""
@@ -200,13 +200,6 @@ class ProxyService:
             return await self._streamed(asked, turn)
         return await self._whole(asked, turn)
 
-    def _owner(self, headers: httpx2.Headers) -> str:
-        given: dict[str, str] = {}
-        for value in filter(None, (headers.get(name, "") for name in CREDENTIALS)):
-            # A client that sends its key in two headers, and at times in one, is the same client.
-            given.setdefault(value.removeprefix("Bearer "), value)
-        return owner_digest("\n".join(given.values()), self._secret)
-
     async def _passed(self, asked: ClientRequest, content: bytes | None = None) -> ProxyReply:
         """Send a request on, and its reply back, in bytes."""
         headers = asked.headers
@@ -219,7 +212,7 @@ class ProxyService:
             asked.report.provider_s += time.monotonic() - began
             self._end(asked, status)
 
-        reply = await self.forward(
+        reply = await self.upstreams.forward(
             asked.upstream,
             "POST",
             asked.path,
@@ -232,96 +225,6 @@ class ProxyService:
         if name and asked.kept is not None and reply.status < 400:
             await keep_exchange(self._exchanges, asked.owner, [kept_reply(name)], asked.kept)
         return reply
-
-    async def stored(
-        self,
-        upstream: UpstreamSettings,
-        method: str,
-        path: str,
-        *,
-        headers: httpx2.Headers,
-        query: str,
-    ) -> ProxyReply | None:
-        """Answer a request about a reply that the provider keeps under another id.
-
-        Returns:
-            The reply; None if the provider knows it by the client's id, or the path is another.
-
-        Raises:
-            httpx2.HTTPError: There is no reply.
-        """
-        about = stored_reply(path)
-        if about is None:
-            return None
-        owner = self._owner(headers)
-        exchange = await exchange_of_reply(self._exchanges, owner, about.reply_id)
-        refused: ProxyReply | None = None
-        replies: list[JSON] = []
-        for each in about.paths(method, exchange):
-            async with self.upstreams.send(
-                upstream, method, each, headers=headers | _PLAIN, query=query
-            ) as response:
-                raw = await response.aread()
-            reply = await self._read_reply(response, raw)
-            if reply is None:
-                kept = _plain_headers(response)
-                refused = ProxyReply(response.status_code, kept, raw)
-                if method == "DELETE" and response.status_code == 404:
-                    continue  # by an earlier try, which did not come to the next ones
-                return refused
-            replies.append(reply)
-        if not replies:
-            return refused
-        body = json_bytes(about.visible(replies, exchange))
-        return ProxyReply(200, _JSON_HEADERS, body)
-
-    async def forward(
-        self,
-        upstream: UpstreamSettings,
-        method: str,
-        path: str,
-        *,
-        headers: httpx2.Headers,
-        content: bytes | AsyncIterator[bytes] | None,
-        query: str,
-        ended: Callable[[int], None] = lambda _status: None,
-    ) -> ProxyReply:
-        """Send any request on, and its reply back as it comes, in bytes.
-
-        Raises:
-            httpx2.HTTPError: There is no reply.
-        """
-        stack = AsyncExitStack()
-        response = await stack.enter_async_context(
-            self.upstreams.send(
-                upstream,
-                method,
-                path,
-                headers=headers,
-                content=content,
-                query=query,
-                is_opaque=True,
-            )
-        )
-
-        async def pieces() -> AsyncIterator[bytes]:
-            async with stack:
-                status = CLIENT_LEFT
-                try:
-                    async for piece in response.aiter_raw():
-                        yield piece
-                    status = response.status_code
-                except httpx2.HTTPError:
-                    status = 502
-                    raise
-                finally:
-                    ended(status)
-
-        kept = kept_headers(response.headers)
-        # The bytes are the provider's own; a reply to HEAD has a length and none of them.
-        if "content-length" in response.headers:
-            kept["content-length"] = response.headers["content-length"]
-        return ProxyReply(response.status_code, kept, pieces())
 
     async def _whole(
         self, asked: ClientRequest, turn: Turn, first: httpx2.Response | None = None
@@ -378,7 +281,7 @@ class ProxyService:
         self, asked: ClientRequest, response: httpx2.Response, raw: bytes
     ) -> ProxyReply:
         """Return the provider's own error, with its status and `retry-after`."""
-        headers = _plain_headers(response)
+        headers = plain_headers(response)
         warn_of_lost_result(asked.upstream.id, asked.body, raw)
         asked.report.reply = raw
         self._end(asked, response.status_code)
@@ -419,7 +322,7 @@ class ProxyService:
         stack = AsyncExitStack()
         async with asked.report.waits():
             response = await stack.enter_async_context(self._send(asked, asked.raw))
-        headers = _plain_headers(response)
+        headers = plain_headers(response)
         if response.status_code < 400 and "event-stream" in headers.get("content-type", ""):
             stream = asked.dialect.stream(lambda _name, _namespace: False, original)
             whole = _whole_reply(response, stream, self.config.limits)
@@ -512,7 +415,7 @@ class ProxyService:
         return stack, response
 
     def _reply_headers(self, asked: ClientRequest, response: httpx2.Response) -> httpx2.Headers:
-        return _plain_headers(response) | {"x-tool-search": asked.report.header()}
+        return plain_headers(response) | {"x-tool-search": asked.report.header()}
 
     def _unreachable(self, asked: ClientRequest, exc: Exception) -> ProxyReply:
         status = 504 if isinstance(exc, httpx2.TimeoutException) else 502
@@ -567,13 +470,6 @@ async def _whole_reply(
             raise
     if not stream.is_complete and not stream.failed:
         raise _BrokenOffError(502, None)
-
-
-def _plain_headers(response: httpx2.Response) -> httpx2.Headers:
-    """Return the headers of a reply whose content is read here."""
-    headers = kept_headers(response.headers)
-    headers.pop("content-encoding", None)
-    return headers
 
 
 def _refused(dialect: WireDialect, status: int, message: str) -> ProxyReply:

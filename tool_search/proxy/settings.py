@@ -14,6 +14,7 @@ from tool_search.config.loading import load_settings, settings_from_mapping
 from tool_search.config.providers import Dialect
 from tool_search.config.search import Settings
 from tool_search.errors import ConfigurationError
+from tool_search.inspector.access import LOOPBACK
 from tool_search.inspector.settings import InspectorSettings
 from tool_search.proxy.addresses import known_dialects
 from tool_search.values.json import shown
@@ -40,8 +41,6 @@ client's deferred tools, `off` passes everything on; `auto` emulates for clients
 tools by themselves, and injects for all others.
 """
 
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
 
 class ListenSettings(Settings):
     """The `listen` section: the address of the proxy.
@@ -52,17 +51,28 @@ class ListenSettings(Settings):
         tokens_env: The environment variable with the tokens of clients, separated by commas;
             null: every client of this machine is served.
         max_body_bytes: The largest request that is read.
+        body_timeout_s: Seconds that the body of a request may take.
+        hosts: Globs of further names under which clients reach it, such as that of a reverse
+            proxy. Empty: this machine's names; beyond this machine, where tokens guard it, any.
+        cors: The origins of web pages that may ask, and read the replies; `*` for all.
+        routes: Globs of paths that clients may ask for with a key of the proxy's own, besides
+            the formats, models, embeddings, and what they have stored: `/v1/audio/*`, or with
+            a method, `POST /v1/images/generations`.
     """
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8787
     tokens_env: str | None = None
     max_body_bytes: Annotated[int, Field(ge=1_000)] = 64_000_000
+    body_timeout_s: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] = 600.0
+    hosts: tuple[str, ...] = ()
+    cors: tuple[str, ...] = ()
+    routes: tuple[str, ...] = ()
 
     @property
     def is_local(self) -> bool:
         """True if only programs of this machine can connect."""
-        return self.host in _LOOPBACK
+        return self.host in LOOPBACK
 
 
 class UpstreamSettings(Settings):
@@ -72,7 +82,7 @@ class UpstreamSettings(Settings):
         id: The name in logs and in the inspector.
         base_url: The address, with its version if it has one.
         dialects: The formats that it speaks; empty: those that are known of its host.
-        models: Globs of models that it serves.
+        models: Globs of models that it serves; with a key of the proxy's own, on every path.
         strategy: The strategy that presents tools to it, as in a bot's `providers`.
         api_key_env: The environment variable with its key; null: the client's own key goes on.
         timeout_s: Seconds of silence before the provider counts as failed.
@@ -121,7 +131,7 @@ class ClientRule(Settings):
 
 
 class StateSettings(Settings):
-    """The `state` section: the exchanges that clients do not see.
+    """The `state` section: exchanges that clients do not see, and owners of what is kept.
 
     Attributes:
         path: The SQLite file; null: memory of this process.
@@ -143,10 +153,13 @@ class ProxyConfig(Settings):
         mode: The way in which clients get tool search.
         tool_search: The settings of searches, as in a bot's configuration.
         clients: Rules for clients; the first that fits, before the built-in ones.
-        state: The hidden exchanges.
+        state: The hidden exchanges, and the owners of what providers keep.
         inspector: The page.
         max_searches: Searches of one turn; then the model is answered that there is no more.
         limits: The bounds of what providers send.
+        shared_account: With a key of the proxy's own and with tokens, what a provider keeps
+            belongs to the token that made it. True: what has no known owner, as it is older
+            than `state`, is every client's; false: it is refused.
     """
 
     listen: ListenSettings = ListenSettings()
@@ -158,6 +171,7 @@ class ProxyConfig(Settings):
     inspector: InspectorSettings = InspectorSettings()
     max_searches: Annotated[int, Field(ge=1, le=100)] = 5
     limits: LimitSettings = LimitSettings()
+    shared_account: bool = False
 
 
 def load_proxy_config(path: str | os.PathLike[str]) -> ProxyConfig:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -20,10 +21,11 @@ from tool_search.config.providers import Dialect
 from tool_search.inspector.access import TOKEN_HEADER
 from tool_search.proxy.addresses import key_header, upstream_url
 from tool_search.proxy.dialects.base import SentEvent
+from tool_search.proxy.report import CLIENT_LEFT
 from tool_search.proxy.requests import KEY_HEADERS, read_object
 from tool_search.proxy.settings import UpstreamSettings
 
-__all__ = ["Upstreams", "kept_headers", "sent_events"]
+__all__ = ["ProxyReply", "Upstreams", "kept_headers", "plain_headers", "sent_events"]
 
 # Of one connection alone (RFC 9110, section 7.6.1), or written anew by each client. The server
 # of this proxy has answered `expect` when the body is read, and writes a date and its own name.
@@ -37,17 +39,35 @@ _MAX_CONNECTIONS = 1_000
 _ENVELOPE_BYTES = 300
 
 
+@dataclass(slots=True)
+class ProxyReply:
+    """A reply to a client.
+
+    Attributes:
+        status: The status.
+        headers: The headers, repeated ones too.
+        content: The whole body, or its pieces.
+    """
+
+    status: int
+    headers: httpx2.Headers
+    content: bytes | AsyncIterator[bytes]
+
+
 class Upstreams:
     """The providers of a proxy.
 
     Args:
         settings: The providers, in order.
         limits: The bounds of what they send.
+
+    Attributes:
+        limits: The same.
     """
 
     def __init__(self, settings: tuple[UpstreamSettings, ...], limits: LimitSettings) -> None:
         self._settings = settings
-        self._limits = limits
+        self.limits = limits
         self._certificates = _certificates()
         self._client: httpx2.AsyncClient | None = None
 
@@ -109,10 +129,50 @@ class Upstreams:
         response = await self._http().send(request, stream=True, follow_redirects=False)
         try:
             if not is_opaque:
-                bound(response, self._limits)
+                bound(response, self.limits)
             yield response
         finally:
             await response.aclose()
+
+    async def forward(
+        self,
+        upstream: UpstreamSettings,
+        method: str,
+        path: str,
+        *,
+        headers: httpx2.Headers,
+        content: bytes | AsyncIterator[bytes] | None,
+        query: str,
+        ended: Callable[[int], None] = lambda _status: None,
+    ) -> ProxyReply:
+        """Send any request on, and its reply back as it comes, in bytes.
+
+        Raises:
+            httpx2.HTTPError: There is no reply.
+        """
+        stack = AsyncExitStack()
+        response = await stack.enter_async_context(
+            self.send(upstream, method, path, headers=headers, content=content, query=query)
+        )
+
+        async def pieces() -> AsyncIterator[bytes]:
+            async with stack:
+                status = CLIENT_LEFT
+                try:
+                    async for piece in response.aiter_raw():
+                        yield piece
+                    status = response.status_code
+                except httpx2.HTTPError:
+                    status = 502
+                    raise
+                finally:
+                    ended(status)
+
+        kept = kept_headers(response.headers)
+        # The bytes are the provider's own; a reply to HEAD has a length and none of them.
+        if "content-length" in response.headers:
+            kept["content-length"] = response.headers["content-length"]
+        return ProxyReply(response.status_code, kept, pieces())
 
     def _http(self) -> httpx2.AsyncClient:
         if self._client is None:
@@ -146,6 +206,13 @@ class Upstreams:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
+
+
+def plain_headers(response: httpx2.Response) -> httpx2.Headers:
+    """Return the headers of a reply whose content is read here."""
+    headers = kept_headers(response.headers)
+    headers.pop("content-encoding", None)
+    return headers
 
 
 async def sent_events(response: httpx2.Response, limits: LimitSettings) -> AsyncIterator[SentEvent]:

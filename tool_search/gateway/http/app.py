@@ -5,10 +5,7 @@ Source: mcp 2.3 `server/streamable_http_manager.py`, `server/transport_security.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -22,18 +19,22 @@ from mcp.server.transport_security import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, request_response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tool_search.errors import ConfigurationError
 from tool_search.gateway.config import TransportSettings
 from tool_search.gateway.http.bare import BareRequests
 from tool_search.gateway.http.sessions import SESSION_HEADER, OpenSessions
-from tool_search.inspector.access import Access
+from tool_search.inspector.access import (
+    LOOPBACK,
+    Access,
+    Guarded,
+    cors_middleware,
+    read_tokens,
+)
 from tool_search.inspector.app import InspectorApp, inspector_routes
 from tool_search.inspector.recorder import Recorder
 from tool_search.values.json import read_json
@@ -42,7 +43,9 @@ __all__ = ["build_app"]
 
 _MAX_BODY_BYTES = 4 * 1024 * 1024
 _MAX_SESSIONS = 1_000
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_BODY_TIMEOUT_S = 60.0
+# The door has seen the host and the origin; the SDK checks the type of the content alone.
+_SECURITY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 _VERSION = "mcp-protocol-version"
 
 
@@ -68,64 +71,51 @@ def build_app(
     Raises:
         ConfigurationError: The host is reached from other machines, and there are no tokens.
     """
-    tokens = _tokens(settings)
-    if settings.host not in _LOOPBACK and not tokens:
+    tokens = read_tokens("transport.tokens_env", settings.tokens_env)
+    is_local = settings.host in LOOPBACK
+    if not is_local and not tokens:
         raise ConfigurationError(
             f"transport.host is {settings.host!r}, which other machines reach: set "
             "transport.tokens_env to an environment variable with the tokens of clients, or use "
             "127.0.0.1"
         )
-    manager, endpoint = _endpoint(settings, server, bare)
-    guarded = _Tokens(endpoint, tokens) if tokens else endpoint
+    access = Access(
+        tokens, section="transport", is_local=is_local, hosts=settings.hosts, cors=settings.cors
+    )
+    manager, endpoint = _endpoint(server, bare)
+
+    def guarded(app: ASGIApp) -> Guarded:
+        return Guarded(app, access, body_timeout_s=_BODY_TIMEOUT_S)
 
     def lifespan(_: Starlette) -> AbstractAsyncContextManager[None]:
         return _running(opened, manager)
 
     async def answer_health(request: Request) -> Response:
-        return JSONResponse(dict(health(last_lines=bool(_token_in(request, tokens)))))
+        client = access.client(request.headers, ("authorization",))
+        return JSONResponse(dict(health(last_lines=client is not None)))
 
-    inspector = [] if recorder is None else inspector_routes(_inspector(recorder, tokens))
+    inspector = [] if recorder is None else inspector_routes(InspectorApp(recorder, access))
     return Starlette(
         routes=[
-            Route("/health", answer_health, methods=["GET"]),
-            Route(settings.path, endpoint=_App(guarded)),
+            Route("/health", guarded(request_response(answer_health)), methods=["GET"]),
+            Route(settings.path, guarded(_Tokens(endpoint, access) if tokens else endpoint)),
             *inspector,
         ],
-        middleware=_cors(settings.cors),
+        middleware=cors_middleware(access),
         lifespan=lifespan,
     )
 
 
-def _endpoint(settings: TransportSettings, server: Any, bare: BareRequests) -> tuple[Any, ASGIApp]:
+def _endpoint(server: Any, bare: BareRequests) -> tuple[Any, ASGIApp]:
     """Return the manager of sessions, and the endpoint with its checks."""
-    security = _security(settings)
     manager = StreamableHTTPSessionManager(
         app=server,
-        security_settings=security,
+        security_settings=_SECURITY,
         max_request_body_size=_MAX_BODY_BYTES,
         max_sessions=_MAX_SESSIONS,
     )
-    inner = _Endpoint(manager, bare, TransportSecurityMiddleware(security))
+    inner = _Endpoint(manager, bare, TransportSecurityMiddleware(_SECURITY))
     return manager, RequestBodyLimitMiddleware(inner, _MAX_BODY_BYTES)
-
-
-def _cors(origins: Sequence[str]) -> list[Middleware]:
-    """Return what lets pages of these origins ask."""
-    if not origins:
-        return []
-    return [
-        Middleware(
-            CORSMiddleware,
-            allow_origins=list(origins),
-            allow_methods=["GET", "POST", "DELETE", "OPTIONS"],
-            allow_headers=["*"],
-            expose_headers=["Mcp-Session-Id"],
-        )
-    ]
-
-
-def _inspector(recorder: Recorder, tokens: tuple[bytes, ...]) -> InspectorApp:
-    return InspectorApp(recorder, Access(tokens))
 
 
 @asynccontextmanager
@@ -134,16 +124,6 @@ async def _running(
 ) -> AsyncGenerator[None, None]:
     async with opened(), manager.run():
         yield
-
-
-class _App:
-    """An ASGI application that Starlette does not take for a function of requests."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
 
 
 class _Endpoint:
@@ -209,16 +189,16 @@ class _Tokens:
 
     Args:
         app: The application.
-        tokens: The tokens.
+        access: The tokens.
     """
 
-    def __init__(self, app: ASGIApp, tokens: tuple[bytes, ...]) -> None:
+    def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
-        self._tokens = tokens
+        self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        token = _token_in(Request(scope), self._tokens)
-        if not token:
+        name = self._access.client(Request(scope).headers, ("authorization",))
+        if name is None:
             response = JSONResponse(
                 {"error": "a bearer token is needed: Authorization: Bearer TOKEN"},
                 401,
@@ -226,42 +206,5 @@ class _Tokens:
             )
             await response(scope, receive, send)
             return
-        name = hashlib.sha256(token).hexdigest()[:16]
         user = AuthenticatedUser(AccessToken(token=name, client_id=name, scopes=[]))
         await self._app({**scope, "user": user}, receive, send)
-
-
-def _token_in(request: Request, tokens: tuple[bytes, ...]) -> bytes:
-    """Return the token of a request; empty if it has none of these."""
-    kind, _, given = request.headers.get("authorization", "").partition(" ")
-    token = given.strip().encode("utf-8", "replace") if kind.lower() == "bearer" else b""
-    # All are compared, so that the time does not say which one was nearest.
-    matches = [hmac.compare_digest(token, each) for each in tokens]
-    return token if any(matches) else b""
-
-
-def _tokens(settings: TransportSettings) -> tuple[bytes, ...]:
-    name = settings.tokens_env
-    if name is None:
-        return ()
-    written = os.environ.get(name, "")
-    tokens = tuple(each.strip().encode() for each in written.split(",") if each.strip())
-    if not tokens:
-        raise ConfigurationError(
-            f"transport.tokens_env: the environment variable {name!r} is empty; set it to the "
-            "tokens of clients, separated by commas"
-        )
-    return tokens
-
-
-def _security(settings: TransportSettings) -> TransportSecuritySettings:
-    """Return the hosts and origins of requests; a page of the web must not reach the gateway."""
-    if settings.host not in _LOOPBACK or "*" in settings.cors:
-        # Tokens protect it, or the operator lets every page in.
-        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    names = ("127.0.0.1", "localhost", "[::1]")
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=True,
-        allowed_hosts=[*(f"{name}:*" for name in names), *names],
-        allowed_origins=[*(f"http://{name}:*" for name in names), *settings.cors],
-    )

@@ -359,6 +359,10 @@ class WireDialect(ABC):
     def merged(self, replies: Sequence[JSON], answers: CallAnswers) -> JSON:
         """Return the one reply that the client sees."""
 
+    def is_kept(self, body: JSON) -> bool:  # noqa: ARG002  # for services that keep any
+        """True if the service keeps the reply to a request, under its id."""
+        return False
+
     def echoed(self, reply: JSON, body: JSON) -> JSON:  # noqa: ARG002  # for formats that do
         """Return a reply that repeats the client's request, if the format has replies do so."""
         return reply

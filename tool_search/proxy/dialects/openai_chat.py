@@ -45,6 +45,10 @@ class OpenAIChat(OpenAIDialect):
     name = "openai_chat"
     path = "/v1/chat/completions"
 
+    def is_kept(self, body: JSON) -> bool:
+        """True if the service keeps the reply to a request, under its id."""
+        return body.get("store") is True
+
     def is_searchable(self, body: JSON) -> bool:
         """True if a hidden exchange can be part of the request.
 

@@ -58,6 +58,10 @@ class OpenAIResponses(OpenAIDialect):
             return [{"role": "user", "content": given}]
         return super().items(body)
 
+    def is_kept(self, body: JSON) -> bool:
+        """True if the service keeps the reply to a request, under its id."""
+        return body.get("store") is not False
+
     def is_searchable(self, body: JSON) -> bool:
         """True if a hidden exchange can be part of the request.
 
