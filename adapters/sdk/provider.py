@@ -191,7 +191,7 @@ class SDKProvider:
         profile = replace(self.profile, **plan.form)
         body = await self._encode_off_loop(plan, profile)
         try:
-            answer = self._streamed if self._streaming else self._whole
+            answer = self._streamed if self._streams(plan, profile) else self._whole
             events = answer(body, plan, profile)
             async with aclosing(events):
                 async for event in events:
@@ -232,7 +232,13 @@ class SDKProvider:
             for part in reversed(inner):
                 written = {part: written}
             extra[name] = written
-        return self._format.encode(plan, profile, stream=self._streaming, extra_body=extra)
+        is_streamed = self._streams(plan, profile)
+        if not is_streamed and extra.get("stream"):
+            del extra["stream"]
+        return self._format.encode(plan, profile, stream=is_streamed, extra_body=extra)
+
+    def _streams(self, plan: RequestPlan, profile: ProviderProfile) -> bool:
+        return self._streaming and (profile.streams_calls or not plan.tools)
 
     async def aclose(self) -> None:
         """Close the connections, unless the client is the caller's."""

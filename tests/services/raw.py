@@ -129,7 +129,7 @@ class RawService:
             return "application/json", 503, json.dumps({"type": "error", "error": error}).encode()
         self.bodies.append(body)
         reply = self.change(_RENDER[dialect](step, body, self._reasoning(step, body)))
-        if dialect == "openai_chat" and self.streams:
+        if dialect == "openai_chat" and self.streams and body.get("stream"):
             return "text/event-stream", 200, _chunks(reply)
         return "application/json", 200, json.dumps(reply).encode()
 

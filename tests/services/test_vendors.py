@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.services.test_reasoning import TOOLS
 from tool_search import ExecutableTool, ProviderConfig, Tool, ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
 from tool_search.events import Done, RunnerEvent, RunnerWarning
+from tool_search.messages import DeclaredTool, Message, RequestPlan, ToolList
+from tool_search.providers.profiles import profile_for
 
 MISTRAL = "mistral-large-2512"
 
@@ -177,3 +180,21 @@ async def test_five_turns_with_a_swap(rule: str, known: bool) -> None:
     is_learned = not known or rule == "fields"
     assert len(strict.refused) == is_learned
     assert codes == ["form_refused"] * is_learned
+
+
+async def test_request_with_tools_has_no_stream_where_calls_do_not_come_in_one() -> None:
+    cloudflare = "https://api.cloudflare.com/client/v4/accounts/a/ai/v1"
+    known = profile_for("openai_chat", "@cf/openai/gpt-oss-120b", base_url=cloudflare)
+    assert not known.streams_calls
+    service = RawService(streams=True)
+    with service.running():
+        config = ProviderConfig(
+            id="p", type="openai_chat", model="m", api_key_env=None, base_url=f"{service.url}/v1"
+        )
+        async with build_provider(config, api_key="unused") as provider:
+            provider.profile = replace(provider.profile, streams_calls=False)
+            for tools in ((), (DeclaredTool(Tool(name="ring_bell", description="Ring.")),)):
+                message = Message(role="user", content="Please use ring_bell")
+                plan = RequestPlan(strategy="generic", tools=ToolList(tools), messages=(message,))
+                assert [event async for event in provider.stream(plan)]
+    assert ["stream" in body for body in service.bodies] == [True, False]

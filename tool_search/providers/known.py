@@ -116,6 +116,7 @@ class ProviderFacts(TypedDict, total=False):
     max_description: int | None
     takes_pictures: bool
     takes_stream_options: bool
+    streams_calls: bool
     takes_tool_choice_none: bool
     takes_tools: bool
     set_aside: tuple[str, ...]
@@ -473,6 +474,14 @@ _OTHERS: tuple[KnownProvider, ...] = (
             (("ark.*.volces.com", "api.cloudflare.com"), ("*",)),
             (("*",), ("doubao-*", "@cf/*")),
         )
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=("api.cloudflare.com",),
+        facts={"streams_calls": False},
+        source="Cloudflare Workers AI: in a stream a call is JSON in `delta.content`, and no "
+        "`tool_calls` come (public code)",
+        date="2026-09-05",
     ),
     KnownProvider(
         types=("openai_chat",),

@@ -99,6 +99,7 @@ class ProviderProfile:
         max_pictures: The most pictures of a request; None: no limit is known.
         takes_pictures: True if the model sees pictures; False: they are left out.
         takes_stream_options: Of OpenAI Chat: True if a stream may be asked for its usage.
+        streams_calls: True if calls come in a stream; False: a request with tools has none.
         takes_tool_choice_none: True if `tool_choice` may be `none`; False: a request for an
             answer alone is written as if the model took no tools.
         takes_tools: True if the model takes tools; False: requests have none, and the calls
@@ -142,6 +143,7 @@ class ProviderProfile:
     max_pictures: int | None = None
     takes_pictures: bool = True
     takes_stream_options: bool = True
+    streams_calls: bool = True
     takes_tool_choice_none: bool = True
     takes_tools: bool = True
     sends_extra_body: bool = True
@@ -284,6 +286,7 @@ def profile_for(
         max_description=facts.get("max_description"),
         takes_pictures=facts.get("takes_pictures", True),
         takes_stream_options=facts.get("takes_stream_options", True),
+        streams_calls=facts.get("streams_calls", True),
         takes_tool_choice_none=facts.get("takes_tool_choice_none", True),
         takes_tools=facts.get("takes_tools", True),
         set_aside=frozenset(facts.get("set_aside", ())),
