@@ -18,7 +18,7 @@ Usage::
 from __future__ import annotations
 
 from tool_search.adapters.openai_chat.history import history_from_wire
-from tool_search.adapters.openai_chat.reply import StreamedReply, events_of, from_wire
+from tool_search.adapters.openai_chat.reply import StreamedReply, events_of, from_wire, refused_call
 from tool_search.adapters.openai_chat.wire import encode, encode_tools, to_wire
 from tool_search.adapters.sdk.openai_client import OpenAIProvider
 from tool_search.adapters.sdk.provider import WireFormat
@@ -44,4 +44,5 @@ class OpenAIChatProvider(OpenAIProvider):
         encode=encode,
         events_of=events_of,
         reader=StreamedReply,
+        refused_call=refused_call,
     )

@@ -9,6 +9,7 @@ Comments name the differences of compatible endpoints.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -169,6 +170,28 @@ def _calls(given: Iterable[JSON], canonical: Callable[[str], str]) -> tuple[Tool
 def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Iterator[ReplyEvent]:
     """Return the events of a reply that came in one piece; raise as `from_wire` does."""
     return reply_events(from_wire(reply, plan, profile))
+
+
+def refused_call(body: object) -> dict[str, Any] | None:
+    """Return a reply with the call that a service has refused for its name; None: there is none.
+
+    A tool that waits to be found may be called without a search, which Groq takes for an error:
+    its `failed_generation` has the call. Harmony's marks may follow the name (mastra 9688).
+    """
+    error = mapping_of(mapping_of(body).get("error")) or mapping_of(body)
+    if "not in request.tools" not in text_of(error.get("message")):
+        return None
+    try:
+        call = mapping_of(json.loads(text_of(error.get("failed_generation"))))
+    except (ValueError, RecursionError):
+        return None
+    name, arguments = text_of(call.get("name")).partition("<|")[0], call.get("arguments")
+    if not name or not isinstance(arguments, Mapping | str):
+        return None
+    written = arguments if isinstance(arguments, str) else compact_json(arguments)
+    function = {"name": name, "arguments": written}
+    message = {"content": None, "tool_calls": [{"type": "function", "function": function}]}
+    return {"choices": [{"message": message, "finish_reason": "tool_calls"}]}
 
 
 class StreamedReply(ReplyReader):

@@ -102,12 +102,14 @@ class WireFormat:
         encode: Writes a request.
         events_of: Reads a reply that came in one piece.
         reader: The class that reads a streamed reply.
+        refused_call: Returns the reply that an error's body has, if a call was refused.
     """
 
     path: str
     encode: _Encode
     events_of: Callable[[object, RequestPlan, ProviderProfile], Iterable[ReplyEvent]]
     reader: Callable[[RequestPlan, ProviderProfile], ReplyReader]
+    refused_call: Callable[[object], object | None] = lambda _: None
 
 
 class SDKProvider:
@@ -197,6 +199,11 @@ class SDKProvider:
                 async for event in events:
                     yield event
         except (*self._sdk.errors, *http_errors()) as exc:
+            called = self._format.refused_call(getattr(exc, "body", None))
+            if called is not None:
+                for event in self._format.events_of(called, plan, profile):
+                    yield event
+                return
             failure = read_failure(exc, {**self._sdk.errors, **http_errors()})
             # Only `APIStatusError` has one.
             response = getattr(exc, "response", None)

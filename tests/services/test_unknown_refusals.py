@@ -282,3 +282,29 @@ async def test_tool_that_ran_is_not_run_again_for_a_refusal() -> None:
         assert answers(await made.turn(f"Please use {TOOLS[0]}"))
         results = [m for m in made.history if m.role == "tool" and m.name == TOOLS[0]]
         assert len(results) == 1
+
+
+async def test_call_of_a_tool_that_is_not_listed_is_read_from_the_refusal() -> None:
+    """Groq refuses it, and has the call in the error (mastra 9688)."""
+
+    def rule(body: JSON) -> str | None:
+        return "x" if "read_invoice" not in json.dumps(body["tools"]) else None
+
+    def groq(_: str) -> object:
+        said = "attempted to call tool 'read_invoice' which was not in request.tools"
+        call = {"name": "read_invoice<|channel|>commentary", "arguments": {"text": "given"}}
+        return {
+            "error": {
+                "message": f"Tool call validation failed: tool call validation failed: {said}",
+                "type": "invalid_request_error",
+                "code": "tool_use_failed",
+                "failed_generation": json.dumps(call),
+            }
+        }
+
+    service = RawService(rule=rule, wrap=groq)
+    async with bot({"groq": ("chat", service)}) as made:
+        assert answers(await made.turn(f"Please use {TOOLS[0]}"))
+        results = [m.text for m in made.history if m.role == "tool" and m.name == TOOLS[0]]
+        assert results[0].startswith("read invoice given")
+        assert len(service.refused) == 1
