@@ -15,9 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from tool_search.config.history import HistorySettings
 from tool_search.config.kinds import KINDS, Dialect, ProviderKind
-from tool_search.config.limits import LimitSettings
+from tool_search.config.limits import HistorySettings, LimitSettings
 from tool_search.config.mcp import MCPServerSettings, checked_names
 from tool_search.config.permissions import PermissionSettings
 from tool_search.config.providers import ProfileSettings, StrategyChoice

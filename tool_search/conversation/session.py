@@ -18,7 +18,7 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
-from tool_search.config.history import HistorySettings
+from tool_search.config.limits import HistorySettings
 from tool_search.config.permissions import HiddenTools
 from tool_search.conversation.base import ToolConversation
 from tool_search.conversation.calls import (
