@@ -24,6 +24,7 @@ from tool_search.testing import (
     ViewResult,
     VisibleTool,
 )
+from tool_search.testing.models.arguments import fill_arguments
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -254,3 +255,18 @@ def test_text_beside_a_result_starts_no_turn() -> None:
     seen = view("the question", ViewMessage(role="assistant"), loaded)
     assert seen.last_user_text == "the question"
     assert seen.results == (result,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["How many miles are 42.195 km?", "Convert 42.195 km to miles", "42.195km in miles, please"],
+)
+def test_the_unit_after_a_number_is_the_one_it_is_in(text: str) -> None:
+    units = {"enum": ["mm", "m", "km", "mile", "nautical_mile"]}
+    schema = {
+        "properties": {"value": {"type": "number"}, "from_unit": units, "to_unit": units},
+        "required": ["value", "from_unit", "to_unit"],
+    }
+    assert fill_arguments(schema, text) == {
+        "value": 42.195, "from_unit": "km", "to_unit": "mile",
+    }  # fmt: skip

@@ -37,7 +37,8 @@ def fill_arguments(schema: JSON, text: str) -> dict[str, Any]:
     """Arguments that fit a tool's schema, with the values that the text offers.
 
     Numbers go to number parameters in order; quoted strings, then names in
-    capitals, to string parameters; a word that an enum lists to that enum.
+    capitals, to string parameters; a word that an enum lists to that enum, the one after a
+    number first: "miles are 42 km" is of km, to miles.
     A required value that is not in the text is the schema's default, or the
     simplest value of its type.
 
@@ -68,6 +69,7 @@ class _Filler:
         self.text = text
         self.numbers = [float(found) for found in _NUMBER.findall(text)]
         quoted = ["".join(groups) for groups in _QUOTED.findall(text)]
+        self.said: set[str] = set()
         self.strings: list[str] = quoted + _CAPITALS.findall(_QUOTED.sub(" ", text))
 
     def record(self, schema: JSON, depth: int) -> dict[str, Any]:
@@ -141,11 +143,26 @@ class _Filler:
         return kind == "string" and "format" not in schema and bool(self.strings)
 
     def _says(self, option: object) -> bool:
-        return isinstance(option, str) and bool(option) and option.lower() in self.text.lower()
+        return self._place(option) is not None
+
+    def _place(self, option: object) -> tuple[bool, int, int] | None:
+        """Return the place of an option in the text, least for one after a number; None: none."""
+        if not isinstance(option, str) or not option:
+            return None
+        written = re.escape(option).replace("_", "[ _]")
+        # Letters of other words around it, but for those of scripts without spaces, are not it.
+        whole = rf"(\d\s*)?(?<![a-z]){written}(?:s|es)?(?![a-z])"
+        found = [*re.finditer(whole, self.text, re.IGNORECASE)]
+        return min(((not each[1], each.start(), -len(option)) for each in found), default=None)
 
     def _enum(self, options: list[Any]) -> Any:
-        said = [option for option in options if self._says(option)]
-        return max(said, key=len) if said else options[0]
+        places = [(place, option) for option in options if (place := self._place(option))]
+        unsaid = [each for each in places if each[1] not in self.said] or places
+        if not unsaid:
+            return options[0]
+        chosen = min(unsaid)[1]
+        self.said.add(chosen)
+        return chosen
 
     def _number(self, schema: JSON, *, whole: bool) -> float:
         number = self.numbers.pop(0) if self.numbers else float(schema.get("default") or 1)

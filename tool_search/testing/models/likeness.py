@@ -24,8 +24,8 @@ _NAME_WEIGHT = 2
 _FUNCTION_WORDS = frozenset(
     """
     a about all an and any are as at be by can could do does for from get give has have how i in is
-    it its me my of on one or please show tell that the them there this to use what when where which
-    who will with would you your
+    it its many me much my of on one or please show tell that the them there this to use what when
+    where which who will with would you your
     и в на по с к о у за из что как это мне мой какой какая какое какие сколько пожалуйста для
     怎么 什么 一下 一个 可以 请问 帮我 我的 多少 告诉 现在 怎样 样子 给我
     """.split()  # noqa: SIM905 - a list of words reads best as words
