@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from tests.proxy.raw import RawProvider, raw_provider
+from tool_search.config.limits import LimitSettings
 from tool_search.errors import ConfigurationError
 from tool_search.proxy.addresses import known_dialects, upstream_url
 from tool_search.proxy.app import TOKEN_HEADER, ToolSearchProxy
@@ -310,7 +311,7 @@ async def test_a_key_is_in_the_header_that_its_provider_reads(
 
     for base in ("https://api.anthropic.com", "https://gateway.example/anthropic"):
         upstream = UpstreamSettings(base_url=base, api_key_env="PROVIDER_KEY")
-        upstreams = Upstreams((upstream,))
+        upstreams = Upstreams((upstream,), LimitSettings())
         upstreams._client = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
         async with upstreams.send(upstream, "GET", "/v1/models", headers=given):
             pass
