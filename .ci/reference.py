@@ -27,8 +27,9 @@ from chinese_reference import chinese_configuration  # noqa: E402
 
 _MADE = "<!-- Made by `make reference` from the code; edit the code instead. -->"
 _COMMAND_LINE = (
-    "`pip install 'tool-search-middleware[cli]'` installs the command `tool-search`; "
-    "`python -m tool_search` is the same command. The status is 0, or 2 for wrong use or a wrong "
+    "`pip install 'tool-search-middleware[cli]'`, in a clone `pip install '.[cli]'`, installs the "
+    "command `tool-search`; `python -m tool_search` is the same command. The status is 0, or 2 "
+    "for wrong use or a wrong "
     "file, 1 for any other failure, and 130 after Ctrl-C. Results are on standard output, "
     "everything else is on standard error. What people read is in the language of `--language`, "
     "which may be before or after the command, or else of `LC_ALL`, `LC_MESSAGES` or `LANG`: "

@@ -34,7 +34,7 @@ try:
 except ImportError as exc:
     raise ImportError(
         "tool_search.adapters.anthropic_runner needs anthropic 0.73 or later: "
-        "pip install 'tool-search-middleware[anthropic]'"
+        "pip install 'tool-search-middleware[anthropic]'; in a clone: pip install '.[anthropic]'"
     ) from exc
 
 from tool_search.adapters.anthropic.wire import encode_result

@@ -29,7 +29,7 @@ try:
 except ImportError as exc:
     raise ImportError(
         "tool_search.adapters.fastmcp needs fastmcp 3.1 or later: "
-        "pip install 'tool-search-middleware[fastmcp]'"
+        "pip install 'tool-search-middleware[fastmcp]'; in a clone: pip install '.[fastmcp]'"
     ) from exc
 
 if not hasattr(BM25SearchTransform, "_search"):

@@ -34,7 +34,7 @@ try:
 except ImportError as exc:
     raise ImportError(
         "tool_search.adapters.langchain needs langchain 1.2 or later: "
-        "pip install 'tool-search-middleware[langchain]'"
+        "pip install 'tool-search-middleware[langchain]'; in a clone: pip install '.[langchain]'"
     ) from exc
 
 from tool_search.config.bot import ToolSearchConfig

@@ -38,7 +38,7 @@ try:
 except ImportError as exc:
     raise ImportError(
         "tool_search.adapters.litellm needs litellm 1.96 or later: "
-        "pip install 'tool-search-middleware[litellm]'"
+        "pip install 'tool-search-middleware[litellm]'; in a clone: pip install '.[litellm]'"
     ) from exc
 
 from tool_search.config.bot import ToolSearchConfig

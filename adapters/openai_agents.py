@@ -43,7 +43,8 @@ try:
 except ImportError as exc:
     raise ImportError(
         "tool_search.adapters.openai_agents needs openai-agents 0.10 or later: "
-        "pip install 'tool-search-middleware[openai-agents]'"
+        "pip install 'tool-search-middleware[openai-agents]'; in a clone: "
+        "pip install '.[openai-agents]'"
     ) from exc
 
 from tool_search.config.bot import ToolSearchConfig

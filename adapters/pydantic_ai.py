@@ -32,7 +32,8 @@ try:
 except ImportError as exc:
     raise ImportError(
         "tool_search.adapters.pydantic_ai needs pydantic-ai 2.0 or later: "
-        "pip install 'tool-search-middleware[pydantic-ai]'"
+        "pip install 'tool-search-middleware[pydantic-ai]'; in a clone: "
+        "pip install '.[pydantic-ai]'"
     ) from exc
 
 from tool_search.config.bot import ToolSearchConfig

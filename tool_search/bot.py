@@ -314,7 +314,9 @@ class Bot:
             source_class = import_module("tool_search.adapters.mcp").MCPSource
         except ImportError as exc:
             raise ConfigurationError(
-                f"mcpServers needs the MCP SDK: pip install 'tool-search-middleware[mcp]' ({exc})"
+                f"mcpServers needs the MCP SDK: "
+                "pip install 'tool-search-middleware[mcp]'; in a clone: "
+                f"pip install '.[mcp]' ({exc})"
             ) from exc
         limits = self._config.limits
         source = source_class(servers, environment=self._environment, limits=limits)
@@ -434,7 +436,7 @@ def _telemetry(settings: TelemetrySettings) -> CallTelemetry | None:
             return None
         raise ConfigurationError(
             f"telemetry.enabled is true, and OpenTelemetry is not installed: "
-            f"pip install 'tool-search-middleware[otel]' ({exc})"
+            f"pip install 'tool-search-middleware[otel]'; in a clone: pip install '.[otel]' ({exc})"
         ) from exc
     made: CallTelemetry = adapter.OpenTelemetry(
         record_content=settings.record_content, agent_name=settings.agent_name

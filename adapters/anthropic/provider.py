@@ -23,7 +23,7 @@ try:
 except ImportError as exc:
     raise ImportError(
         "the anthropic adapter needs the anthropic SDK: "
-        "pip install 'tool-search-middleware[anthropic]'"
+        "pip install 'tool-search-middleware[anthropic]'; in a clone: pip install '.[anthropic]'"
     ) from exc
 
 from tool_search.adapters.anthropic.history import history_from_wire

@@ -43,7 +43,8 @@ class _LocalEmbedder:
         except ImportError as exc:
             raise SearchError(
                 f"search.embedder.kind {self.kind!r} needs the package {self.kind}: "
-                f"pip install 'tool-search-middleware[{self.kind}]'"
+                f"pip install 'tool-search-middleware[{self.kind}]'; in a clone: "
+                f"pip install '.[{self.kind}]'"
             ) from exc
         try:
             self._load(module, settings.model)

@@ -25,7 +25,8 @@ try:
     import openai
 except ImportError as exc:
     raise ImportError(
-        "the embedder 'openai' needs the openai SDK: pip install 'tool-search-middleware[openai]'"
+        "the embedder 'openai' needs the openai SDK: "
+        "pip install 'tool-search-middleware[openai]'; in a clone: pip install '.[openai]'"
     ) from exc
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ try:
 except ImportError as exc:
     raise ImportError(
         "tool_search.adapters.mcp needs mcp 1.26 or later: "
-        "pip install 'tool-search-middleware[mcp]'"
+        "pip install 'tool-search-middleware[mcp]'; in a clone: pip install '.[mcp]'"
     ) from exc
 
 from pydantic import BaseModel, ConfigDict, ValidationError

@@ -10,7 +10,7 @@ try:
 except ImportError as exc:
     raise ImportError(
         "tool_search.adapters.opentelemetry needs opentelemetry-api: "
-        "pip install 'tool-search-middleware[otel]'"
+        "pip install 'tool-search-middleware[otel]'; in a clone: pip install '.[otel]'"
     ) from exc
 
 from tool_search.adapters.opentelemetry.telemetry import OpenTelemetry

@@ -12,7 +12,8 @@ try:
     import openai
 except ImportError as exc:
     raise ImportError(
-        "the OpenAI adapters need the openai SDK: pip install 'tool-search-middleware[openai]'"
+        "the OpenAI adapters need the openai SDK: "
+        "pip install 'tool-search-middleware[openai]'; in a clone: pip install '.[openai]'"
     ) from exc
 
 from tool_search.adapters.sdk.failures import (

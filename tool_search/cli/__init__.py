@@ -21,7 +21,7 @@ def main() -> None:
             raise
         sys.stderr.write(
             f"tool-search needs {' and '.join(_NEEDED)}, and {exc.name} is not installed: "
-            "pip install 'tool-search-middleware[cli]'\n"
+            "pip install 'tool-search-middleware[cli]'; in a clone: pip install '.[cli]'\n"
         )
         sys.exit(2)
     except KeyboardInterrupt:

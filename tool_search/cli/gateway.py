@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["gateway_command"]
 
-_MISSING = "tool-search gateway needs {name}: pip install 'tool-search-middleware[gateway]'"
+_MISSING = (
+    "tool-search gateway needs {name}: "
+    "pip install 'tool-search-middleware[gateway]'; in a clone: pip install '.[gateway]'"
+)
 
 
 def gateway_command(

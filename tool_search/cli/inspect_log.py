@@ -19,7 +19,10 @@ from tool_search.inspector.recorder import Recorder
 
 __all__ = ["inspect_log_command"]
 
-_MISSING = "tool-search inspect-log needs {name}: pip install 'tool-search-middleware[proxy]'"
+_MISSING = (
+    "tool-search inspect-log needs {name}: "
+    "pip install 'tool-search-middleware[proxy]'; in a clone: pip install '.[proxy]'"
+)
 _HOST = "127.0.0.1"
 # An open page would hold the end of the process.
 _CLOSE_S = 1

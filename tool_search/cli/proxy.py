@@ -20,7 +20,10 @@ __all__ = ["proxy_command"]
 # An open page of the inspector would hold the end of the process.
 _CLOSE_S = 10
 _ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
-_MISSING = "tool-search proxy needs {name}: pip install 'tool-search-middleware[proxy]'"
+_MISSING = (
+    "tool-search proxy needs {name}: "
+    "pip install 'tool-search-middleware[proxy]'; in a clone: pip install '.[proxy]'"
+)
 
 
 def proxy_command(

@@ -67,7 +67,8 @@ def list_servers(place: str) -> ListedServers:
         source_class = import_module("tool_search.adapters.mcp").MCPSource
     except ImportError as exc:
         raise ConfigurationError(
-            f"--mcp needs the MCP SDK: pip install 'tool-search-middleware[mcp]' ({exc})"
+            f"--mcp needs the MCP SDK: "
+            f"pip install 'tool-search-middleware[mcp]'; in a clone: pip install '.[mcp]' ({exc})"
         ) from exc
     listed = asyncio.run(_list(source_class(servers, start_s=_START_S, whole_lists=True)))
     failed = [each for each in listed.servers if each["state"] not in ("connected", "disabled")]

@@ -250,7 +250,7 @@ def _compiled(pattern: str) -> Any:
     except ModuleNotFoundError as exc:
         raise ConfigurationError(
             "patterns of a middleware need the package google-re2: "
-            "pip install 'tool-search-middleware[regex]'"
+            "pip install 'tool-search-middleware[regex]'; in a clone: pip install '.[regex]'"
         ) from exc
     options = re2.Options()
     options.log_errors = False

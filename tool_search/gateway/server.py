@@ -17,13 +17,14 @@ try:
     from mcp import types
 except ImportError as exc:
     raise ImportError(
-        "tool_search.gateway needs mcp 2 or later: pip install 'tool-search-middleware[gateway]'"
+        "tool_search.gateway needs mcp 2 or later: "
+        "pip install 'tool-search-middleware[gateway]'; in a clone: pip install '.[gateway]'"
     ) from exc
 
 if not hasattr(mcp, "Client"):
     raise ImportError(
         "tool_search.gateway needs mcp 2 or later, and an older one is installed: "
-        "pip install 'tool-search-middleware[gateway]'"
+        "pip install 'tool-search-middleware[gateway]'; in a clone: pip install '.[gateway]'"
     )
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser

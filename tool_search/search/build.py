@@ -296,7 +296,8 @@ def _build_scorer(
             raise
         raise SearchError(
             f"the search engine {engine!r} needs the package {exc.name!r}: "
-            f"pip install 'tool-search-middleware[{row.extra}]'"
+            f"pip install 'tool-search-middleware[{row.extra}]'; in a clone: "
+            f"pip install '.[{row.extra}]'"
         ) from exc
     return scorer
 

@@ -168,7 +168,7 @@ def test_a_command_without_its_extra_names_it(command: Command, hidden: None) ->
     assert (refused.status, refused.out) == (2, "")
     (line,) = refused.err.strip().splitlines()
     assert line.startswith("error: the anthropic adapter needs the anthropic SDK")
-    assert line.endswith("pip install 'tool-search-middleware[anthropic]'")
+    assert line.endswith("pip install '.[anthropic]'")
 
 
 def test_a_command_that_cannot_be_imported_breaks_no_help(

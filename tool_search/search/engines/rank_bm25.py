@@ -135,7 +135,7 @@ def _ranker() -> type[Any]:
     except ImportError as exc:
         raise SearchError(
             "the search engine 'rank_bm25' needs the package rank-bm25: "
-            "pip install 'tool-search-middleware[jieba]'"
+            "pip install 'tool-search-middleware[jieba]'; in a clone: pip install '.[jieba]'"
         ) from exc
 
     class Ranker(BM25Plus):  # type: ignore[misc]

@@ -231,7 +231,7 @@ def _re2() -> Any:
     except ImportError as exc:
         raise SearchError(
             "the search engine 'regex' needs google-re2: "
-            "pip install 'tool-search-middleware[regex]'"
+            "pip install 'tool-search-middleware[regex]'; in a clone: pip install '.[regex]'"
         ) from exc
     return re2
 

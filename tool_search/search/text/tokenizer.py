@@ -186,7 +186,7 @@ def jieba_segmenter() -> Segmenter:
         except ImportError as exc:
             raise SearchError(
                 "search.segmenter 'jieba' and the engine 'rank_bm25' need the package jieba: "
-                "pip install 'tool-search-middleware[jieba]'"
+                "pip install 'tool-search-middleware[jieba]'; in a clone: pip install '.[jieba]'"
             ) from exc
         # Loaded without jieba's cache: a marshal file in the shared temporary directory,
         # which any user of the machine can write.

