@@ -41,6 +41,7 @@ __all__ = [
     "bounded_client",
     "check_extra_body",
     "check_key",
+    "read_body",
     "tls_context",
 ]
 
@@ -148,6 +149,17 @@ def bound(response: Any, limits: LimitSettings) -> None:
     bounded.cut_at = _MAX_ERROR_BYTES if response.status_code >= 400 else None
     bounded.is_body = not is_stream and bounded.cut_at is None
     response.stream = bounded
+
+
+async def read_body(response: Any) -> bytes:
+    """Return a bounded response's whole body, though it says that it is a stream of events.
+
+    Raises:
+        TooLargeError: It is too large.
+    """
+    response.stream.is_body = True
+    body: bytes = await response.aread()
+    return body
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from importlib import import_module
 
 import pytest
 from pydantic import SecretStr
@@ -32,6 +33,7 @@ def test_a_key_in_the_code_of_an_error_is_masked() -> None:
 def test_the_line_of_an_http_client_shows_no_key(
     library: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    import_module("tool_search.adapters.sdk.connection")  # all of our clients are made there
     caplog.set_level(logging.INFO)
     logging.getLogger(library).info("HTTP Request: %s %s", "POST", f"https://a.example/?key={KEY}")
     assert "https://a.example/?key=***" in caplog.text

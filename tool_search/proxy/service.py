@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 
 import httpx2
 
+from tool_search.adapters.sdk.connection import read_body
 from tool_search.adapters.sdk.failures import ReplyFailedError
 from tool_search.adapters.wire.incoming import TooLargeError
 from tool_search.config.limits import LimitSettings
@@ -261,7 +262,7 @@ class ProxyService:
         """Send the next request of a turn, and return its reply when it has been read."""
         content = await asyncio.to_thread(turn.request)
         async with asked.report.waits(), self._send(asked, content) as response:
-            await response.aread()
+            await read_body(response)
         return response
 
     def _send(
@@ -297,7 +298,7 @@ class ProxyService:
         if response.status_code >= 400 or "event-stream" not in kind:
             # An error, a page, or a provider that cannot stream.
             async with stack, asked.report.waits():
-                await response.aread()
+                await read_body(response)
             if self._drops_thinking(asked, turn, response):
                 return await self._streamed(asked, turn)
             return await self._whole(asked, turn, response)
@@ -330,7 +331,7 @@ class ProxyService:
             content = self._events(asked, stream, visible)
             return ProxyReply(response.status_code, headers, content)
         async with stack:
-            raw = await response.aread()
+            raw = await read_body(response)
         reply = await self._read_reply(response, raw)
         if reply is None:
             return self._as_it_came(asked, response, raw)
@@ -410,7 +411,7 @@ class ProxyService:
         if response.status_code >= 400:
             async with stack:
                 raise _BrokenOffError(
-                    response.status_code, await read_object(await response.aread())
+                    response.status_code, await read_object(await read_body(response))
                 )
         return stack, response
 

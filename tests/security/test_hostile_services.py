@@ -1,0 +1,82 @@
+"""A hostile service or page costs an error within bounds: to a provider, a proxy and a tool."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+
+import httpx2
+import pytest
+
+from tests.adapters.contract import ADAPTERS, plan_of, reply_of
+from tool_search import profile_for
+from tool_search.errors import ProviderError, ToolSearchError
+from tool_search.proxy import ToolSearchProxy
+from tool_search.testing.hostile import ATTACKS, Bounds, HostileServer
+from tool_search.workspace.fetching import Line, fetch_page
+
+# The peak of memory is that of a process, so each attack has one.
+PROGRAM = "import sys; from tests.security.test_hostile_services import main; main(*sys.argv[1:])"
+TOOLS = [
+    {"type": "function", "function": {"name": f"tool_{n}", "parameters": {"type": "object"}}}
+    for n in range(40)
+]
+
+
+async def provider(server: HostileServer, attack: str) -> None:
+    adapter = next(each for each in ADAPTERS if each.dialect == "openai_chat")
+    url = server.service(attack)
+    profile = profile_for("openai_chat", adapter.model, base_url=url)
+    made = adapter.provider(profile=profile, api_key="k", id="p", base_url=url)
+    with pytest.raises(ProviderError):
+        await reply_of(made, plan_of())
+
+
+async def proxy(server: HostileServer, attack: str) -> None:
+    upstream = {"base_url": server.service(attack), "dialects": ["openai_chat"]}
+    app = ToolSearchProxy({"upstreams": [upstream], "mode": "inject"}).asgi()
+    transport = httpx2.ASGITransport(app=app)
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        for stream in (False, True):
+            body["stream"] = stream
+            reply = await client.post("/v1/chat/completions", json=body)
+            assert reply.status_code == 502 or b"error" in reply.content, reply.content[:300]
+
+
+async def page(server: HostileServer, attack: str) -> None:
+    def read() -> int:
+        found = fetch_page(
+            server.page(attack), most=2_000_000, timeout_s=30.0, line=Line(),
+            resolve=lambda host, _port: [host], may_connect=lambda _address: True,
+        )  # fmt: skip
+        return len(found.body)
+
+    try:
+        assert await asyncio.to_thread(read) <= 2_000_000
+    except ToolSearchError:
+        assert attack == "encoding"
+
+
+async def attacked(who: str, attack: str) -> None:
+    attempt = {"provider": provider, "proxy": proxy, "page": page}[who]
+    with HostileServer() as server:
+        # What is imported and read once, such as certificates, is no part of an attack.
+        await attempt(server, "encoding")
+        with Bounds() as bounds:
+            await attempt(server, attack)
+    bounds.check()
+
+
+def main(who: str, attack: str) -> None:
+    asyncio.run(attacked(who, attack))
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("who", ["provider", "proxy", "page"])
+def test_an_attack_is_an_error_within_bounds(who: str, attack: str) -> None:
+    done = subprocess.run(  # noqa: S603 - this interpreter
+        [sys.executable, "-c", PROGRAM, who, attack], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
