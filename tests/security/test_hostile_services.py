@@ -37,7 +37,11 @@ async def proxy(server: HostileServer, attack: str) -> None:
     upstream = {"base_url": server.service(attack), "dialects": ["openai_chat"]}
     app = ToolSearchProxy({"upstreams": [upstream], "mode": "inject"}).asgi()
     transport = httpx2.ASGITransport(app=app)
-    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
+    body: dict[str, object] = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Hi"}],
+        "tools": TOOLS,
+    }
     async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         for stream in (False, True):
             body["stream"] = stream
