@@ -116,7 +116,7 @@ _RULES_OF_FACTS: Mapping[str, Callable[[Any], str]] = {
     "reasoning_in_answers": lambda _: "every reply has reasoning",
     "empty_content": lambda _: "replies with calls have content that is a string",
     "max_calls": "a reply has at most {} calls".format,
-    "reasons_with_tools": lambda _: "functions have reasoning_effort none",
+    "reasons_with_tools": lambda does: "" if does else "functions have reasoning_effort none",
     "max_description": "no description has more than {} characters".format,
     "takes_tools": lambda _: "no tools",
 }
