@@ -191,6 +191,37 @@ _MESSAGES: tuple[Answer, ...] = (
         rule="no message of the system's",
         date="2025-04-11",
     ),
+    Answer(
+        r"function_response\.name: name cannot be empty",
+        "result_name_missing",
+        "hermes-agent 16482, 19728; ollama 14214; langchain (Elixir) 539",
+        service="Gemini",
+        models=("gemini-3-flash-preview",),
+        words='[{"error": {"code": 400, "message": "* GenerateContentRequest.contents[2].parts[0]'
+        '.function_response.name: Name cannot be empty.", "status": "INVALID_ARGUMENT"}}]',
+        rule="results name their functions",
+        date="2026-05-12",
+    ),
+    Answer(
+        r"tool message must have a 'name' field",
+        "result_name_missing",
+        "gcli2api 200, 219",
+        service="gcli2api",
+        words="Tool message must have a 'name' field. The 'name' field is required to match the "
+        "tool call with its response in Gemini API.",
+        rule="results name their functions",
+        date="2025-12-29",
+    ),
+    Answer(
+        r"invalid message role: system\b",
+        "system_refused",
+        "CodexPlusPlus 267; code 2013",
+        service="MiniMax",
+        words='{"type": "error", "error": {"type": "bad_request_error", "message": "invalid '
+        'params, chat content has invalid message role: system (2013)", "http_code": "400"}}',
+        rule="no message of the system's",
+        date="2026-05-25",
+    ),
 )
 
 ANSWERS: tuple[Answer, ...] = (

@@ -166,7 +166,7 @@ def _messages(
     pending: list[Tool] = []
     for message in ordered_messages(history, profile, system=system):
         if message.role == "tool":
-            messages.append(_result(message, profile.name_rule))
+            messages.append(_result(message, profile))
             pending += definitions_in(message)
             continue
         # After all results of a reply: services refuse a message between them.
@@ -239,15 +239,19 @@ def _call(call: ToolCall, rule: NameRule, extra: object) -> dict[str, Any]:
     return {**wire, "extra_content": extra} if extra else wire
 
 
-def _result(message: Message, rule: NameRule) -> dict[str, Any]:
+def _result(message: Message, profile: ProviderProfile) -> dict[str, Any]:
     """Return a call's result; its content is a string, since many endpoints refuse parts."""
+    rule = profile.name_rule
     content = "\n".join(result_texts(message.content, rule))
     parts = () if isinstance(message.content, str) else message.content
     pictures = sum(isinstance(part, ImagePart) for part in parts)
     if pictures and not content.strip():
         # From a history of another client: results of ours describe their pictures.
         content = text("call.pictures", "en-US", count=pictures)
-    return {"role": "tool", "tool_call_id": wire_id(message.tool_call_id or ""), "content": content}
+    wire = {"role": "tool", "tool_call_id": wire_id(message.tool_call_id or ""), "content": content}
+    if profile.names_results:
+        wire["name"] = wire_name(message.name or _NAMELESS, rule)
+    return wire
 
 
 def _content(content: str | Sequence[ContentPart]) -> str | list[Mapping[str, Any]]:

@@ -104,6 +104,17 @@ CONTENTS: tuple[Answer, ...] = (
             "Unable to download the media resource",
         )
     ),
+    Answer(
+        r"in function_response\.response does not match to a display_name",
+        "content_refused",
+        "litellm 38223: a result that has `$ref` in it",
+        service="Vertex AI",
+        models=("gemini-3.7-flash",),
+        words="The referenced name `#/$defs/humanScalar` in function_response.response does not "
+        "match to a display_name in the function_response.parts.",
+        rule="no result says what is forbidden",
+        date="2026-08",
+    ),
     *(
         Answer(
             re.escape(words),

@@ -257,6 +257,10 @@ def _declares_a_choice(_: Dialect, body: JSON) -> bool:
     return bool(body.get("tool_choice", "auto") != "auto")
 
 
+def _leaves_out_names(_: Dialect, body: JSON) -> bool:
+    return any(m["role"] == "tool" and not m.get("name") for m in body["messages"])
+
+
 def _has_tools(_: Dialect, body: JSON) -> bool:
     return bool(body.get("tools")) or _has_calls(body)
 
@@ -539,6 +543,7 @@ RULES: Mapping[str, ServiceRule] = {
     "a reply has at most 128 calls": ServiceRule(
         is_broken=partial(_has_many_calls, 128), talk=five_turns, searches=131
     ),
+    "results name their functions": ServiceRule(is_broken=_leaves_out_names, talk=five_turns),
     "no message of the system's": ServiceRule(is_broken=_has_system, talk=five_turns),
     "no function is named tool_search": keeps("tool_search"),
     **{

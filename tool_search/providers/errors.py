@@ -332,6 +332,12 @@ def _without_system(refusal: _Refusal) -> ErrorAction | None:
     return _in_its_form(replace(refusal.profile, takes_system=False))
 
 
+def _with_result_names(refusal: _Refusal) -> ErrorAction | None:
+    if refusal.profile.names_results:
+        return None
+    return _in_its_form(replace(refusal.profile, names_results=True))
+
+
 def _with_schema_rules(rules: SchemaRules, refusal: _Refusal) -> ErrorAction | None:
     if refusal.profile.schema_rules == rules:
         return None
@@ -491,6 +497,7 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
     "content_missing": _with_content,
     "calls_refused": _with_fewer_calls,
     "system_refused": _without_system,
+    "result_name_missing": _with_result_names,
     "schema_rules_broken": partial(_with_schema_rules, "moonshot"),
     "schema_recursive": partial(_with_schema_rules, "acyclic"),
     "schema_too_deep": _with_less_depth,

@@ -90,6 +90,7 @@ class ProviderProfile:
         empty_content: Of OpenAI Chat: the `content` of a reply with nothing but calls.
         max_calls: Of OpenAI Chat: the most calls of a reply; one with more is sent as several,
             each with its results. None: no limit is known.
+        names_results: Of OpenAI Chat: True if a result has the name of its function.
         takes_system: Of OpenAI Chat: False if the system text goes into the first message of
             the user's.
         schema_rules: The rules that its schemas keep.
@@ -136,6 +137,7 @@ class ProviderProfile:
     message_rules: MessageRules = "openai"
     empty_content: str | None = None
     max_calls: int | None = None
+    names_results: bool = False
     takes_system: bool = True
     schema_rules: SchemaRules = "json_schema"
     max_schema_levels: int | None = None

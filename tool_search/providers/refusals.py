@@ -35,6 +35,7 @@ Meaning = Literal[
     "content_missing",
     "calls_refused",
     "system_refused",
+    "result_name_missing",
     "schema_rules_broken",
     "schema_recursive",
     "schema_too_deep",
@@ -67,7 +68,8 @@ signature with each call; `reply_malformed`: the model's own call could not be r
 `message_rules_broken`: ids, order or content of messages are not as Mistral's models take them;
 `turns_refused`: messages of one role follow each other; `content_missing`: a reply with calls has
 no `content`, or an empty one; `calls_refused`: a reply has more calls than one, or than `most`;
-`system_refused`: there may be no message of the system's;
+`system_refused`: there may be no message of the system's; `result_name_missing`: a result must name
+its function;
 `schema_rules_broken`: a schema is not in Moonshot's subset; `schema_recursive`: one refers back to
 what it stands in; `schema_too_deep`: one has more levels than the group `most`;
 `description_too_long`: one has more characters; `stream_options_unknown`: a stream may not be asked
