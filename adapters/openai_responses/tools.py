@@ -131,8 +131,9 @@ def _function(tool: Tool, profile: ProviderProfile) -> dict[str, Any]:
     if tool.description:
         wire["description"] = sent_description(tool, profile)
     wire["parameters"] = schema = sent_schema(tool, profile)
-    # If it is left out, it may count as true.
-    wire["strict"] = is_strict(schema)
+    # If it is left out, it may count as true; some endpoints know no such field.
+    if profile.schema_rules != "plain":
+        wire["strict"] = is_strict(schema)
     return wire
 
 

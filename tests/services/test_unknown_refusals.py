@@ -207,6 +207,8 @@ async def test_schema_of_names_and_types_alone_helps() -> None:
         "replies with calls have content that is a string",
         "replies with calls have content that is not empty",
         "a reply has one call",
+        "results name their functions",
+        "no message of the system's",
     ],
 )
 async def test_messages_of_the_plainest_shape_help_and_tools_run(name: str) -> None:
@@ -214,6 +216,92 @@ async def test_messages_of_the_plainest_shape_help_and_tools_run(name: str) -> N
     async with bot_of(rule, "openai_chat", "house-model", words=ODD) as made:
         await rule.talk(made)
         made.check(rule)
+
+
+async def test_reasoning_that_is_not_taken_back_ends_no_turn() -> None:
+    service = RawService(
+        rule=lambda b: ODD if "reasoning_content" in str(b["messages"]) else None,
+        reasoning=lambda reply, _: {"reasoning_content": f"I think of {reply}"},
+    )
+    async with bot({"odd": ("chat", service)}) as made:
+        for name in TOOLS[:2]:
+            assert answers(await made.turn(f"Please use {name}"))
+        assert len(service.refused) == 1
+        assert {"read_invoice", "water_plants"} <= {m.name for m in made.history}
+
+
+@pytest.mark.parametrize("status", [400, 409, 413])
+async def test_form_after_the_first_helps_at_each_status(status: int) -> None:
+    service = RawService(rule=lambda b: ODD if '"anyOf"' in json.dumps(b) else None, status=status)
+    schema = {"type": "object", "properties": {"text": {"anyOf": [{"type": "string"}]}}}
+    tool = ExecutableTool(
+        tool=Tool(name="ring_bell", description="Can ring bell.", parameters=schema),
+        function=lambda **_: "rung",
+    )
+    async with bot({"odd": ("claude", service)}, tools=[tool], config=FULL) as made:
+        assert answers(await made.turn("Please use ring_bell"))
+        assert len(service.refused) == 2
+        assert service.bodies[-1]["tools"]
+
+
+async def test_field_in_each_function_that_is_refused_is_left_out_at_responses() -> None:
+    service = RawService(rule=lambda b: ODD if '"strict"' in json.dumps(b) else None)
+    async with bot({"odd": ("responses", service)}) as made:
+        for name in TOOLS[:2]:
+            assert answers(await made.turn(f"Please use {name}"))
+        assert len(service.refused) <= 2
+        assert {"read_invoice", "water_plants"} <= {m.name for m in made.history}
+
+
+@pytest.mark.parametrize("kind", ["anthropic-generic", "chat"])
+async def test_list_that_is_too_long_is_sent_with_its_last_tools(kind: str) -> None:
+    service = RawService(rule=lambda b: ODD if len(b.get("tools", ())) > 2 else None)
+    config = ToolSearchConfig(tool_schema_mode="tool_search", max_results=1, language="en-US")
+    async with bot({"odd": (kind, service)}, config=config) as made:
+        refused = []
+        for name in TOOLS[:4]:
+            before = len(service.refused)
+            assert answers(await made.turn(f"Please use {name}"))
+            refused.append(len(service.refused) - before)
+        assert refused == [0, 2, 1, 1]
+        assert set(TOOLS[:4]) <= {m.name for m in made.history}
+
+
+@pytest.mark.parametrize("kind", ["anthropic-generic", "chat"])
+async def test_tool_that_no_words_name_ends_no_use_of_the_others(kind: str) -> None:
+    service = RawService(rule=lambda b: ODD if "read invoice." in str(b.get("tools")) else None)
+    config = ToolSearchConfig(tool_schema_mode="tool_search", max_results=1, language="en-US")
+    async with bot({"odd": (kind, service)}, config=config) as made:
+        refused = []
+        for name in TOOLS[:3]:
+            before = len(service.refused)
+            events = await made.turn(f"Please use {name}")
+            assert answers(events)
+            refused.append(len(service.refused) - before)
+        assert refused == [2, 1, 1]
+        assert {"water_plants", "book_flight"} <= {m.name for m in made.history}
+        # Another conversation has the tool again, if it is taken there.
+        service.rule = lambda _: None
+        other = [event async for event in made.runner.run(f"Use {TOOLS[0]}", conversation="d")]
+        assert answers(other)
+        assert "read_invoice" in json.dumps(service.bodies[-1]["tools"])
+
+
+async def test_form_without_tools_that_one_conversation_needs_costs_one_refusal_a_turn() -> None:
+    service = RawService(
+        rule=lambda b: ODD if b.get("tools") and "plants 1_1" in json.dumps(b) else None
+    )
+    async with bot({"odd": ("chat", service)}) as made:
+        refused = []
+        for name in ("water_plants", *TOOLS[2:4]):
+            before = len(service.refused)
+            assert answers(await made.turn(f"Please use {name}"))
+            refused.append(len(service.refused) - before)
+        assert refused[0] <= 3
+        assert refused[1:] == [1, 1]
+        other = [event async for event in made.runner.run(f"Use {TOOLS[0]}", conversation="d")]
+        assert answers(other)
+        assert service.bodies[-1].get("tools")
 
 
 async def test_service_that_refuses_in_turns_answers_and_nothing_is_lost() -> None:

@@ -16,7 +16,7 @@ from tool_search.config.provider_strings import api_keys, provider_from_string
 from tool_search.config.providers import ProfileSettings
 from tool_search.errors import ConfigurationError, UnsupportedStrategyError
 from tool_search.i18n import Language, text
-from tool_search.messages import Notice, Phase, RequestPlan
+from tool_search.messages import Notice, Phase, RequestPlan, ToolList
 from tool_search.providers.base import ChatProvider, ConnectedProvider
 from tool_search.providers.errors import ProviderHealth
 from tool_search.providers.profiles import ProviderProfile
@@ -176,6 +176,7 @@ class PlainerForm:
         how: The form in words, as in "answers requests without tools".
         said: The refusal.
         has_row: True if its words are known, and their remedy did not help.
+        is_passing: True if the fault may be of a conversation alone.
         helped: True if the provider has answered such a request.
     """
 
@@ -183,7 +184,13 @@ class PlainerForm:
     how: str
     said: str
     has_row: bool = False
+    is_passing: bool = False
     helped: bool = False
+
+    @property
+    def takes_tools(self) -> bool:
+        """True if such a request may have tools."""
+        return bool(self.changes.get("takes_tools", True))
 
 
 def changes(before: ProviderProfile, after: ProviderProfile) -> dict[str, Any]:
@@ -201,7 +208,8 @@ class ProviderPool:
 
     Attributes:
         forms: The plainer forms of requests, by origin and purpose.
-        took_tools: The origins that have answered a request with tools.
+        hints: The forms that helped in one turn, and are tried first after the next refusal.
+        took_tools: The last list of tools in a request that was answered, by origin.
     """
 
     def __init__(
@@ -209,7 +217,8 @@ class ProviderPool:
     ) -> None:
         self.providers = dict(providers)
         self.forms: dict[tuple[str, Phase], PlainerForm] = {}
-        self.took_tools: set[str] = set()
+        self.hints: dict[tuple[str, Phase], PlainerForm] = {}
+        self.took_tools: dict[str, ToolList] = {}
         self.health = ProviderHealth({name: cooldowns[name] for name in providers})
         self._told: set[str] = set()
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tool_search.catalog.names import NameRule, wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.errors import ProviderError
-from tool_search.messages import Notice, Phase, RequestPlan
+from tool_search.messages import Notice, Phase, RequestPlan, ToolList
 from tool_search.providers.errors import MAX_REPEATS, Action, ErrorAction, classify_error
 from tool_search.providers.known import EVER_KEPT_NAMES
 from tool_search.providers.profiles import ProviderProfile
@@ -65,6 +65,7 @@ class TurnRefusals:
     left: int = _MAX_PLAINER
     plainer: set[str] = field(default_factory=set)
     _forms: dict[str, PlainerForm] = field(default_factory=dict)
+    _tried_hints: set[str] = field(default_factory=set)
 
     def form(self, provider: str, phase: Phase) -> Mapping[str, Any]:
         """Return the fields of a provider's profile that are others in its next request."""
@@ -104,12 +105,10 @@ class TurnRefusals:
         waits_in_vain = action.remedy == "wait" and provider != self.primary
         if waits_in_vain or not _may_repeat(action, provider, repeats):
             # A remedy that does not help leaves a refusal as unknown as strange words do.
-            is_unknown = not has_row or action.remedy not in ("wait", "next_provider")
             cools_down = action.cools_down
+            is_form = action.remedy not in ("wait", "next_provider") and not cools_down
             action = ErrorAction(
-                remedy="next_provider",
-                cools_down=cools_down,
-                is_unknown=is_unknown and not cools_down,
+                remedy="next_provider", cools_down=cools_down, is_unknown=not has_row or is_form
             )
         if action.profile is not None:
             self._learn(provider, asked, action.profile, phase)
@@ -132,17 +131,29 @@ class TurnRefusals:
         self.pool.forms.pop(key, None)
         self._forms.pop(provider, None)
         self.plainer.discard(provider)
+        if provider in self._tried_hints:
+            self._tried_hints.remove(provider)
+            before = None
         asked = replace(usual, **before.changes) if before else usual
-        how, plain = next(_plainer_forms(asked, error, sent, left=self.left), ("", None))
-        if plain is not None:
+        took = self.pool.took_tools.get(usual.origin)
+        form = self.pool.hints.pop(key, None) if before is None else None
+        if form is not None and self.left > 0:
+            self._tried_hints.add(provider)
+        elif found := next(_plainer_forms(asked, error, sent, took, left=self.left), None):
+            how, plain, is_passing = found
             said = before.said if before and not before.helped else redacted_text(str(error))
-            form = PlainerForm(changes(usual, plain), how, said, has_row=has_row)
+            form = PlainerForm(
+                changes(usual, plain), how, said, has_row=has_row, is_passing=is_passing
+            )
+        if form is not None:
             self._forms[provider] = form
             self.plainer.add(provider)
-            if plain.takes_tools:
+            if not form.is_passing and form.takes_tools:
                 self.pool.remember(key, form)
-        rests = error.status == _CONFLICT or plain is None or not plain.takes_tools
-        return ErrorAction(remedy="next_provider", cools_down=rests, is_unknown=True)
+        rests = form is None or form.is_passing or not form.takes_tools
+        return ErrorAction(
+            remedy="next_provider", cools_down=rests or error.status == _CONFLICT, is_unknown=True
+        )
 
     def ask_plainer(self, provider: str) -> None:
         """Count a further request to a provider in its plainer form."""
@@ -152,17 +163,22 @@ class TurnRefusals:
     def answered(self, provider: str, plan: RequestPlan) -> Iterator[Notice]:
         """Remember the form that helped; yield the notice of a new one."""
         origin, form = self.pool.profile(provider).origin, self._form(provider, plan.phase)
+        key = (origin, plan.phase)
         if plan.tools:
-            self.pool.took_tools.add(origin)
+            self.pool.took_tools[origin] = plan.tools
         if form is None:
+            if plan.tools:
+                self.pool.hints.pop(key, None)
             return
         helped = self._forms[provider] = replace(form, helped=True)
         # A service that has taken tools refuses this message, and not tools; and where a row is
         # known, its remedy may help the next time.
         refuses_tools = origin not in self.pool.took_tools and not form.has_row
-        is_kept = form.changes.get("takes_tools", True) or refuses_tools
+        is_kept = not form.is_passing and (form.takes_tools or refuses_tools)
         if is_kept:
-            self.pool.remember((origin, plan.phase), helped)
+            self.pool.remember(key, helped)
+        else:
+            self.pool.hints[key] = helped
         if not form.helped:
             until = "from now on" if is_kept else "in this turn"
             yield Notice(
@@ -193,39 +209,92 @@ def _may_repeat(action: ErrorAction, provider: str, repeats: Repeats) -> bool:
 
 
 def _plainer_forms(
-    asked: ProviderProfile, error: ProviderError, sent: SentTools, *, left: int
-) -> Iterator[tuple[str, ProviderProfile]]:
+    asked: ProviderProfile,
+    error: ProviderError,
+    sent: SentTools,
+    took: ToolList | None,
+    *,
+    left: int,
+) -> Iterator[tuple[str, ProviderProfile, bool]]:
     """Yield plainer forms of a request than the refused one, each with its description.
 
     Fields and tools that the words name come first. The last request of a turn has no tools.
+    The third is true of a form that shall not be kept: the fault may be of this conversation.
+
+    Args:
+        asked: The profile that the refused request was written for.
+        error: The refusal.
+        sent: The tools that were sent.
+        took: The last list of tools that the service took.
+        left: The number of further requests of the turn.
     """
     said = f"{error.code or ''} {error.detail}"[:_MAX_WORDS]
     words = {word.rstrip(".-") for word in _TOKEN.findall(said)}
     tools = _named_tools(words, asked.name_rule, sent)
     plain = _without_options(asked)
-    longest = min(asked.max_description or _MAX_DESCRIPTION, _MAX_DESCRIPTION)
-    bare = replace(plain, schema_rules="plain", max_schema_levels=None, max_description=longest)
-    # Messages in the shape that no service is known to refuse, unless their rules are known.
-    bare = replace(bare, max_calls=1, empty_content=_SOME_TEXT)
-    if asked.message_rules != "mistral":
-        bare = replace(bare, message_rules="alternating")
+    bare = _plainest(plain)
     others = [tool for tool in tools if tool.name not in sent.own]
-    aside = asked.set_aside.union(tool.shown_fingerprint for tool in others)
-    forms: list[tuple[str, ProviderProfile]] = []
+    forms: list[tuple[str, ProviderProfile, bool]] = []
     if left == _MAX_PLAINER:
-        forms.append(("with what it names changed", _as_told(asked, said, words, tools, error)))
+        told = _as_told(asked, said, words, tools, error)
+        forms.append(("with what it names changed", told, False))
     if left > 1:
-        if not tools:
-            forms.append(("without optional parts", plain))
-        forms.append(("with schemas of names and types alone", bare))
+        # Of a service that has taken tools, the optional parts are not at fault.
+        if not tools and took is None:
+            forms.append(("without optional parts", plain, False))
+        forms.append(("with schemas of names and types alone", bare, False))
         if others:
-            named = ", ".join(repr(tool.name) for tool in others)
-            forms.append((f"without {named}", replace(bare, set_aside=aside)))
+            forms.append((f"without {_quoted(others)}", _without(others, bare), False))
+        elif took is not None:
+            forms += _forms_of_last_tools(bare, sent, took)
     if left > 0:
-        forms.append(("without tools", replace(bare, takes_tools=False)))
-    for how, form in forms:
+        forms.append(("without tools", replace(bare, takes_tools=False), False))
+    for how, form, is_passing in forms:
         if form != asked:
-            yield how, form
+            yield how, form, is_passing
+
+
+def _forms_of_last_tools(
+    bare: ProviderProfile, sent: SentTools, took: ToolList
+) -> Iterator[tuple[str, ProviderProfile, bool]]:
+    """Yield forms with and without the tools that came after the last accepted list."""
+    listed = [entry.tool for entry in sent.listed if not entry.deferred]
+    last = [tool for tool in listed if tool.name not in sent.own and not took.declares(tool.name)]
+    others = [tool for tool in listed if tool.name in sent.own]
+    if not last:
+        return
+    if len(last) + len(others) < len(listed):
+        yield "with fewer tools", replace(bare, max_tools=len(last) + len(others)), True
+    yield f"without {_quoted(last[:_MAX_NAMED])}", _without(last, bare), True
+
+
+def _quoted(tools: Sequence[Tool]) -> str:
+    return ", ".join(repr(tool.name) for tool in tools)
+
+
+def _without(tools: Sequence[Tool], profile: ProviderProfile) -> ProviderProfile:
+    aside = profile.set_aside.union(tool.shown_fingerprint for tool in tools)
+    return replace(profile, set_aside=aside)
+
+
+def _plainest(plain: ProviderProfile) -> ProviderProfile:
+    """Return the form whose definitions and messages no service is known to refuse.
+
+    Rules of the service that are known stay.
+    """
+    longest = min(plain.max_description or _MAX_DESCRIPTION, _MAX_DESCRIPTION)
+    bare = replace(
+        plain,
+        schema_rules="plain",
+        max_schema_levels=None,
+        max_description=longest,
+        max_calls=1,
+        empty_content=_SOME_TEXT,
+        names_results=True,
+        takes_system=False,
+        returns_reasoning=plain.returns_reasoning and plain.missing_reasoning is not None,
+    )
+    return bare if plain.message_rules == "mistral" else replace(bare, message_rules="alternating")
 
 
 def _without_options(asked: ProviderProfile) -> ProviderProfile:
