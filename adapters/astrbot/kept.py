@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tool_search.i18n import LANGUAGES, Language
+from tool_search.values.files import replace_file
 
 __all__ = ["ConversationId", "JsonFile", "KeptConversation", "KeptConversations"]
 
@@ -53,12 +54,9 @@ class JsonFile:
         """Replace the object, whole or not at all."""
         if self._path is None:
             return
-        new = self._path.with_suffix(".new")
         try:
             written = json.dumps({"version": _VERSION, **content}, ensure_ascii=True)
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            new.write_text(written, encoding="utf-8")
-            new.replace(self._path)
+            replace_file(self._path, written.encode())
         except OSError as exc:
             _log.warning("%s cannot be written: %s", self._path, exc)
 

@@ -11,8 +11,8 @@ import json
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from hmac import compare_digest
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -24,6 +24,7 @@ from tool_search.config.mcp import MCPOAuthSettings, MCPServerSettings
 from tool_search.config.stores import data_folder
 from tool_search.errors import SourceError
 from tool_search.values.clean_text import clean_line
+from tool_search.values.files import locked, replace_file
 
 __all__ = ["TokenFile", "oauth_client"]
 
@@ -133,20 +134,18 @@ class TokenFile:
         return content if isinstance(content, dict) else {}
 
     def _write(self, key: str, value: Any) -> None:
-        content = self._read()
-        entry = content.get(self._url)
-        content[self._url] = {**(entry if isinstance(entry, dict) else {}), key: value}
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        # Made with mode 0600, and renamed: nobody else can read it at any time.
-        with NamedTemporaryFile(
-            "w",
-            dir=self._path.parent,
-            prefix=f".{self._path.name}-",
-            delete=False,
-            encoding="utf-8",
-        ) as file:
-            json.dump(content, file, indent=1)
-        os.replace(file.name, self._path)  # noqa: PTH105  # the name, as the file gives it
+        try:
+            with locked(self._path):  # other servers' tokens are in it too
+                content = self._read()
+                entry = content.get(self._url)
+                content[self._url] = {**(entry if isinstance(entry, dict) else {}), key: value}
+                replace_file(self._path, json.dumps(content, indent=1).encode())
+        except OSError as exc:
+            raise SourceError(
+                f"its file of tokens {str(self._path)!r} cannot be written: {exc}; make room, or "
+                "name another one in oauth.tokens",
+                server=self._url,
+            ) from exc
 
 
 class LoopbackReturn:
@@ -160,10 +159,12 @@ class LoopbackReturn:
     def __init__(self, server: str, port: int) -> None:
         self._server = server
         self._port = port
+        self._state: str | None = None
         self.address = f"http://127.0.0.1:{port}{_PATH}"
 
     async def show(self, address: str) -> None:
-        """Ask the person to open the address."""
+        """Ask the person to open the address, and note its `state`: the answer has to have it."""
+        self._state = parse_qs(urlsplit(address).query).get("state", [None])[0]
         _log.warning(
             "mcp_permission: server %r needs a person's permission; open %s",
             self._server,
@@ -179,7 +180,7 @@ class LoopbackReturn:
         found: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
         try:
             listener = await asyncio.start_server(
-                _answer(found), "127.0.0.1", self._port, limit=_MAX_REQUEST_BYTES
+                _answer(found, self._state), "127.0.0.1", self._port, limit=_MAX_REQUEST_BYTES
             )
         except OSError as exc:
             raise SourceError(
@@ -201,8 +202,10 @@ class LoopbackReturn:
         return given["code"], given.get("state")
 
 
+# Any page that the person has open can send a request to the port: without the state of this
+# permission it is not an answer. Source: RFC 6749, sections 4.1.2, 4.1.2.1 and 10.12.
 def _answer(
-    found: asyncio.Future[dict[str, str]],
+    found: asyncio.Future[dict[str, str]], state: str | None
 ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -210,7 +213,9 @@ def _answer(
             path = [*line.decode("latin-1").split(" "), "", ""][1]
             address = urlsplit(path)
             given = {key: values[0] for key, values in parse_qs(address.query).items()}
-            is_return = address.path == _PATH and ("code" in given or "error" in given)
+            is_ours = compare_digest(given.get("state", "").encode(), (state or "").encode())
+            is_answer = "code" in given or "error" in given
+            is_return = address.path == _PATH and is_answer and is_ours
             status, page = (b"200 OK", _PAGE) if is_return else (b"404 Not Found", b"Not found.")
             writer.write(
                 b"HTTP/1.1 %b\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n"

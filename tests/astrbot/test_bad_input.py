@@ -189,26 +189,17 @@ def put_folder(path: Path) -> None:
     path.mkdir()
 
 
-def put_full_disk(path: Path) -> None:
-    """Make each write to a file fail for want of space."""
-    path.symlink_to("/dev/full")
-
-
-@pytest.mark.parametrize(
-    ("block", "cause"),
-    [(put_folder, "Is a directory"), (put_full_disk, "No space left on device")],
-    ids=["read-only", "full"],
-)
 def test_a_data_folder_that_cannot_be_written_costs_only_what_is_kept(
-    bot: AstrBot, server: StandInServer, block: Callable[[Path], None], cause: str
+    bot: AstrBot, server: StandInServer
 ) -> None:
     bot.stop()
     folder = bot.root / DATA
     for path in folder.glob("learned.sqlite*"):
         path.unlink()
-    blocked = [folder / f"{name}.new" for name in ("conversations", "places", "settings")]
+    blocked = [folder / f"{name}.json" for name in ("conversations", "places", "settings")]
     for path in blocked:
-        block(path)
+        path.unlink(missing_ok=True)
+        put_folder(path)
     put_folder(folder / "learned.sqlite")
     bot.start()
     try:
@@ -216,12 +207,12 @@ def test_a_data_folder_that_cannot_be_written_costs_only_what_is_kept(
         bot.say("/tool_search set max_results 3", user="boss")
         for command in ("learned", "forget is_prime", "test is it prime", "reset", "set"):
             assert "Traceback" not in bot.say(f"/tool_search {command}", user="boss"), command
-        assert cause in english_status(bot)
+        assert "Is a directory" in english_status(bot)
         searches(bot, server)
     finally:
         bot.stop()
         for path in blocked:
-            path.rmdir() if block is put_folder else path.unlink()
+            path.rmdir()
         (folder / "learned.sqlite").rmdir()
         bot.start()
     searches(bot, server)

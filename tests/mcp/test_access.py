@@ -52,11 +52,18 @@ async def person(caplog: pytest.LogCaptureFixture) -> None:
     asked = {key: values[0] for key, values in parse_qs(urlsplit(address).query).items()}
     port = urlsplit(asked["redirect_uri"]).port
     await listen(port)
+    # A page that the person has open sends what it likes, and ends nothing.
+    for foreign in ("error=denied", "code=E", "code=E&state=x", "error=denied&state="):
+        assert b"404" in await _get(port, foreign)
+    assert b"200 OK" in await _get(port, f"code=C&state={asked['state']}")
+
+
+async def _get(port: int | None, query: str) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    path = f"/callback?code=C&state={asked['state']}"
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-    assert b"200 OK" in await reader.read()
+    writer.write(f"GET /callback?{query} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    answer = await reader.read()
     writer.close()
+    return answer
 
 
 async def listen(port: int | None) -> None:
@@ -100,10 +107,31 @@ async def test_a_file_of_tokens_keeps_those_of_other_servers(tmp_path: Path) -> 
     first = await TokenFile(path, "https://a").get_tokens()
     assert first is not None
     assert first.access_token == "https://a"
-    assert os.listdir(tmp_path) == ["tokens.json"]  # noqa: PTH208
+    assert sorted(os.listdir(tmp_path)) == [".tokens.json.lock", "tokens.json"]  # noqa: PTH208
     path.write_text("not JSON")
     with pytest.raises(SourceError, match="mend or delete it"):
         await TokenFile(path, "https://a").get_tokens()
+
+
+async def test_servers_that_refresh_at_once_lose_no_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.json"
+    for _ in range(10):
+        async with asyncio.TaskGroup() as group:
+            for number in range(6):
+                token = OAuthToken(access_token=f"{number}", token_type="Bearer")
+                group.create_task(TokenFile(path, f"https://s{number}").set_tokens(token))
+        kept = json.loads(path.read_text())
+        assert [kept[f"https://s{number}"]["tokens"]["access_token"] for number in range(6)] == [
+            "0", "1", "2", "3", "4", "5",
+        ]  # fmt: skip
+        path.unlink()
+
+
+async def test_file_of_tokens_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a file").write_text("")
+    tokens = TokenFile(tmp_path / "a file" / "tokens.json", "https://a")
+    with pytest.raises(SourceError, match="cannot be written"):
+        await tokens.set_tokens(OAuthToken(access_token="A", token_type="Bearer"))
 
 
 @pytest.mark.parametrize("version", ["1999-01-01", "2026-07-28"])

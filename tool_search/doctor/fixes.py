@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from tool_search.config.loading import read_yaml
 from tool_search.doctor.findings import Finding
 from tool_search.errors import ConfigurationError
+from tool_search.values.files import replace_file
 
 __all__ = ["corrected", "write_corrections"]
 
@@ -53,16 +52,8 @@ def write_corrections(path: Path, findings: Iterable[Finding]) -> tuple[Finding,
         after, done = corrected(before, findings)
         if not done:
             return ()
-        handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
-        written = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(after)
-            read_yaml(written)
-            written.chmod(path.stat().st_mode & 0o777)
-            written.replace(path.resolve())
-        finally:
-            written.unlink(missing_ok=True)
+        mode = path.stat().st_mode & 0o777
+        replace_file(path.resolve(), after.encode(), mode=mode, check=read_yaml)
     except OSError as exc:
         raise ConfigurationError(f"{path} cannot be corrected: {exc.strerror or exc}") from exc
     return done

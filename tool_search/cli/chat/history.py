@@ -14,6 +14,7 @@ from types import ModuleType
 import typer
 
 from tool_search.config.stores import data_folder
+from tool_search.values.files import locked, replace_file
 
 __all__ = ["LineHistory", "history_file", "line_editor", "typed_lines"]
 
@@ -63,9 +64,11 @@ class LineHistory:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
             self.path.chmod(0o600)
-            lines = self.path.read_text("utf-8", errors="replace").split("\n")[:-1]
-            if len(lines) > 2 * _MAX_LINES:
-                self._shorten(lines)
+            with locked(self.path):
+                lines = self.path.read_text("utf-8", errors="replace").split("\n")[:-1]
+                if len(lines) > 2 * _MAX_LINES:
+                    newest = "".join(f"{line}\n" for line in lines[-_MAX_LINES:])
+                    replace_file(self.path, newest.encode("utf-8", "replace"))
         except OSError:
             return
         self.is_kept = True
@@ -78,20 +81,12 @@ class LineHistory:
         if not self.is_kept or not line.strip() or line[0].isspace():
             return
         encoded = f"{line}\n".encode("utf-8", "replace")
-        with suppress(OSError):
+        with suppress(OSError), locked(self.path):
             file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 os.write(file, encoded)
             finally:
                 os.close(file)
-
-    def _shorten(self, lines: list[str]) -> None:
-        """Replace the file by its newest lines."""
-        newer = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-        file = os.open(newer, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "w", encoding="utf-8") as written:
-            written.writelines(f"{line}\n" for line in lines[-_MAX_LINES:])
-        newer.replace(self.path)
 
 
 def line_editor() -> ModuleType | None:

@@ -19,13 +19,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b, sha256
 from pathlib import Path
-from tempfile import mkstemp
 from typing import Any
 
 from tool_search.catalog.tool import Tool
 from tool_search.search.index.storage import Posting
 from tool_search.search.text.documents import tool_terms
 from tool_search.search.text.tokenizer import Segmenter
+from tool_search.values.files import replace_file
 
 __all__ = ["IndexFiles", "catalog_key"]
 
@@ -36,7 +36,7 @@ _CHECK_BYTES = 32
 _MAX_FILES = 8
 _MAX_BYTES = 2**31
 _SUFFIX = ".index"
-_PART = ".part"
+_OLD_PART = ".part"  # of earlier versions
 _MAX_WRITING_S = 3_600.0
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -99,16 +99,7 @@ class IndexFiles:
         path = self._path(key)
         try:
             content = _packed(postings)
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # `mkstemp` makes a file that its owner alone can read and write.
-            number, name = mkstemp(dir=self._folder, suffix=_PART)
-            try:
-                with os.fdopen(number, "wb") as file:
-                    file.write(content)
-                Path(name).replace(path)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+            replace_file(path, content)
             self._trim()
         except (OSError, _DamagedError) as exc:
             _log.warning("the index file %s cannot be written: %s", path, exc)
@@ -125,7 +116,7 @@ class IndexFiles:
         for path in sorted(times, key=lambda path: -times[path])[_MAX_FILES:]:
             path.unlink(missing_ok=True)
         # A process that was killed while it wrote leaves its part.
-        for path in self._folder.glob(f"*{_PART}"):
+        for path in (*self._folder.glob(f".*{_SUFFIX}-*"), *self._folder.glob(f"*{_OLD_PART}")):
             with suppress(FileNotFoundError):
                 if path.stat().st_mtime < time.time() - _MAX_WRITING_S:
                     path.unlink()
