@@ -1,7 +1,7 @@
 """A bot from a configuration or a few strings: providers, tools and conversations.
 
->>> [item.tool.name for item in tools_from_modules(["tool_search.demo.toolbox.colors"])][:2]
-['hex_to_rgb', 'rgb_to_hex']
+>>> [item.tool.name for item in tools_from_modules(["tool_search.demo.toolbox.words"])][:2]
+['count_words', 'word_frequency']
 """
 
 from __future__ import annotations

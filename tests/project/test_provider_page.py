@@ -50,6 +50,10 @@ def form(profile: ProviderProfile) -> str:
         "Mistral's messages": profile.message_rules == "mistral",
         "Moonshot's schemas": profile.schema_rules == "moonshot",
         "no `stream_options`": not profile.takes_stream_options,
+        "no reasoning with tools": not profile.reasons_with_tools,
+        f"schemas of {profile.max_schema_levels} levels without recursion": (
+            profile.schema_rules == "acyclic" and profile.max_schema_levels is not None
+        ),
         "no reasoning back": chat and not profile.returns_reasoning,
     }
     return ", ".join(words for words, holds in said.items() if holds)
