@@ -117,8 +117,8 @@ class ToolSearchHandler(CustomLogger):
         Tools whose names the service keeps for itself get others, and a fallback of another
         vendor gets no thinking of hidden replies.
         """
-        messages, tools = kwargs.get("messages"), kwargs.get("tools")
-        if not isinstance(messages, list) or not isinstance(tools, list):
+        messages, tools = kwargs.get("messages"), kwargs.get("tools") or []
+        if not isinstance(messages, list):
             return kwargs
         model, given = str(kwargs.get("model")), kwargs.get("custom_llm_provider")
         _, provider, _, base = litellm.get_llm_provider(model, given)

@@ -50,6 +50,7 @@ except ImportError as exc:
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.view import ToolView, append_instructions
 from tool_search.errors import ConfigurationError
+from tool_search.hosts.kept_names import KeptNames
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.search.index.protocol import SearchResult
 
@@ -311,9 +312,13 @@ class _SearchingModel(Model):
         """Return the reply to a request with the declared tools alone."""
         request = await self._request(input, model_settings, tools, more)
         system, declared = self._declared(request.view, system_instructions, tools)
-        response = await self._inner().get_response(
-            system, input, model_settings, declared, *rest, **more
+        inner = self._inner()
+        kept = _kept_names(inner, declared)
+        system = kept.text(system or "", self._searching.name) or None
+        response = await inner.get_response(
+            system, kept.sent(input), model_settings, _sent(declared, kept), *rest, **more
         )
+        _name_own(response.output, kept)
         self._replied(request, response.response_id, response.output, more)
         return response
 
@@ -329,11 +334,16 @@ class _SearchingModel(Model):
         """Stream the reply to a request with the declared tools alone."""
         request = await self._request(input, model_settings, tools, more)
         system, declared = self._declared(request.view, system_instructions, tools)
-        stream = self._inner().stream_response(
-            system, input, model_settings, declared, *rest, **more
+        inner = self._inner()
+        kept = _kept_names(inner, declared)
+        system = kept.text(system or "", self._searching.name) or None
+        stream = inner.stream_response(
+            system, kept.sent(input), model_settings, _sent(declared, kept), *rest, **more
         )
         async for event in stream:
+            _name_own([getattr(event, "item", None)], kept)
             if event.type == "response.completed":
+                _name_own(event.response.output, kept)
                 self._replied(request, event.response.id, event.response.output, more)
             yield event
 
@@ -439,3 +449,24 @@ def _text_of(content: object) -> str:
         return content
     parts = content if isinstance(content, list) else ()
     return "".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
+
+
+def _kept_names(model: Model, tools: Iterable[Tool]) -> KeptNames:
+    """Return the tools of a request whose names the model's service keeps for itself."""
+    client = getattr(model, "_client", None)
+    name, address = getattr(model, "model", ""), getattr(client, "base_url", "")
+    names = (tool.name for tool in tools)
+    return KeptNames("openai_responses", str(name), str(address), names)
+
+
+def _sent(tools: Iterable[Tool], kept: KeptNames) -> list[Tool]:
+    return [
+        replace(tool, **kept.sent({"name": tool.name})) if _own(tool) else tool for tool in tools
+    ]
+
+
+def _name_own(items: Iterable[Any], kept: KeptNames) -> None:
+    """Give calls of a reply the tools' own names."""
+    for item in items:
+        if kept and getattr(item, "type", None) == "function_call":
+            item.name = kept.own({"name": item.name})["name"]

@@ -34,6 +34,7 @@ from mcp.types import CallToolResult
 from mcp.types import Tool as MCPTool
 from openai import AsyncOpenAI
 
+from tests.services.rules import xai
 from tool_search import ConfigurationError, SearchError, SQLiteStore, ToolSearch, ToolSearchConfig
 from tool_search.adapters import openai_agents as adapter
 from tool_search.adapters.openai_agents import with_tool_search
@@ -498,3 +499,18 @@ def test_a_version_without_the_needed_attributes_is_refused_by_name(
     monkeypatch.delattr(ToolContext, "agent")
     with pytest.raises(ImportError, match=r"tested with openai-agents 0\.10"):
         importlib.reload(adapter)
+
+
+@pytest.mark.parametrize("kind", [OpenAIChatCompletionsModel, OpenAIResponsesModel])
+async def test_a_search_and_a_call_where_the_service_keeps_the_search_tools_name(
+    kind: type[OpenAIChatCompletionsModel | OpenAIResponsesModel],
+) -> None:
+    with xai().running() as service:
+        model = kind("grok-4.5", AsyncOpenAI(base_url=f"{service.url}/v1", api_key="key"))
+        result = await Runner.run(bot(model), "Please use count_words")
+        asked = [*result.to_input_list(), {"role": "user", "content": "Again, use count_words"}]
+        result = await Runner.run(bot(model), asked)  # type: ignore[arg-type]
+    assert service.refused == []
+    made = [item["name"] for item in result.to_input_list() if item.get("type") == "function_call"]
+    assert made == ["tool_search", "count_words"] * 2
+    assert str(result.final_output).startswith("answer")
