@@ -141,7 +141,10 @@ class TurnRefusals:
             self._tried_hints.add(provider)
         elif found := next(_plainer_forms(asked, error, sent, took, left=self.left), None):
             how, plain, is_passing = found
-            said = before.said if before and not before.helped else redacted_text(str(error))
+            is_first = before is None or before.helped
+            said = redacted_text(str(error)) if before is None or is_first else before.said
+            # The same messages were refused in a form with tools too.
+            is_passing |= not (plain.takes_tools or took is None or is_first)
             form = PlainerForm(
                 changes(usual, plain), how, said, has_row=has_row, is_passing=is_passing
             )
@@ -177,7 +180,7 @@ class TurnRefusals:
         is_kept = not form.is_passing and (form.takes_tools or refuses_tools)
         if is_kept:
             self.pool.remember(key, helped)
-        else:
+        elif form.is_passing:
             self.pool.hints[key] = helped
         if not form.helped:
             until = "from now on" if is_kept else "in this turn"
