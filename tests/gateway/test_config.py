@@ -156,7 +156,7 @@ def test_our_own_file_has_middleware_too() -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ({"tool_serch": {}}, r"tool_serch is unknown; known here: inspector, mcpServers"),
+        ({"tool_serch": {}}, r"tool_serch is unknown; known here: inspector, limits, mcpServers"),
         ({"tool_search": {"maxToolLimit": 1}}, r"tool_search.maxToolLimit is unknown.*maxToolsL"),
         ({"tool_search": {"max_tools_limit": 1}}, r"tool_search.max_tools_limit is unknown"),
         ({"tool_search": {"maxToolsLimit": "50"}}, r"tool_search.maxToolsLimit is '50'"),
