@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 from typing import TYPE_CHECKING, Literal
 
 from tool_search.errors import ConfigurationError
@@ -76,8 +76,8 @@ def locale(language: Language) -> dict[str, str]:
     if language not in LANGUAGES:
         known = ", ".join(LANGUAGES)
         raise ConfigurationError(f"there is no language {language!r}; known are {known}")
-    content = files("tool_search.i18n").joinpath("locales", f"{language}.json")
-    sentences: dict[str, str] = json.loads(content.read_text(encoding="utf-8"))
+    # By this package's own name and loader: an AstrBot plugin has it under another one.
+    sentences: dict[str, str] = json.loads(get_data(__name__, f"locales/{language}.json") or "")
     return sentences
 
 

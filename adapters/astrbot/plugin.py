@@ -59,7 +59,7 @@ from tool_search.adapters.astrbot.tools import (
     with_canonical_names,
     with_demands,
 )
-from tool_search.adapters.astrbot.toolset import run_of, searching_tool_set
+from tool_search.adapters.astrbot.toolset import run_of, searching_tool_set, within_limits
 from tool_search.adapters.astrbot.webui.activity import Activity
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import NameBook
@@ -136,6 +136,7 @@ class AstrBotToolSearch:
         self._last_good, self.settings = follow_settings(settings or {}, folder)
         self._tools = TranslatedTools()
         self._warn = WarnOnce(_log)
+        # A view holds this object by it, and so a run its plugin's copy of the library.
         self._services = ViewServices(assembler=ToolsAssembler(), notify=self._log_notice)
         self._conversations: OrderedDict[ConversationId, AstrBotConversation] = OrderedDict()
         self.places = PlaceSettings(folder and folder / "places.json")
@@ -186,10 +187,7 @@ class AstrBotToolSearch:
         """
         setattr(request, _SEEN, True)
         self._hooks.restore()
-        try:
-            await self._prepare(event, request, self.key_of(event, request))
-        except MISTAKES:
-            _log.exception("tool search cannot start: the bot has its full tool set")
+        await self._prepare_or_limit(event, request, self.key_of(event, request))
         event.set_extra(_RUN, run_of(request.func_tool))
 
     async def prepare_agent(self, event: Any, request: Any, runner: Any, provider: Any) -> None:
@@ -213,11 +211,24 @@ class AstrBotToolSearch:
         wanted = settings.cover_scheduled_tasks if scheduled else settings.cover_subagents
         if not wanted:
             return
+        own = self.key_of(event, request) if request.conversation is not None else None
+        await self._prepare_or_limit(event, request, own, provider)
+
+    async def _prepare_or_limit(
+        self, event: Any, request: Any, key: ConversationId | None, provider: Any = None
+    ) -> None:
+        """Prepare a request; after a mistake, cut its tools to what a provider takes."""
         try:
-            own = self.key_of(event, request) if request.conversation is not None else None
-            await self._prepare(event, request, own, provider)
-        except MISTAKES:
-            _log.exception("tool search cannot start: this agent has its full tool set")
+            await self._prepare(event, request, key, provider)
+        except Exception as exc:
+            known = self._conversations.get(key) if key is not None else None
+            core = [tool.name for tool in self._last_catalog[1].core]
+            first = frozenset(known.order if known is not None else core)
+            if request.func_tool:
+                request.func_tool = within_limits(request.func_tool, first)
+            if not isinstance(exc, MISTAKES):
+                raise
+            _log.exception("tool search cannot start: this message has AstrBot's own list")
 
     async def observe(
         self,

@@ -31,7 +31,7 @@ They are caught where a bot's turn would end otherwise. Failures of a provider, 
 and of a database are of other kinds, and cancellations are none.
 """
 
-_LIBRARY = "tool_search"
+_LIBRARY = __name__.partition(".")[0]
 _MAX_KEPT = 10
 _MAX_CHARS = 300
 _MAX_KNOWN = 1_000

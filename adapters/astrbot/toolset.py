@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, TypeVar
@@ -28,7 +29,7 @@ from tool_search.i18n import text
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.protocol import SearchResult
 
-__all__ = ["run_of", "searching_tool_set"]
+__all__ = ["run_of", "searching_tool_set", "within_limits"]
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -38,6 +39,22 @@ Answer = Callable[[Any, Mapping[str, Any]], Awaitable[Any]]
 def searching_tool_set(run: AstrBotRun) -> Any:
     """Return the set of one run, to be assigned to `req.func_tool`."""
     return _searching_set_class()(run)
+
+
+def within_limits(tools: Any, first: Container[str]) -> Any:
+    """Return AstrBot's own set without what providers refuse: too many tools, and odd names.
+
+    Args:
+        tools: The set, which is not changed.
+        first: The names of the tools to keep if there are too many.
+    """
+    named = [tool for tool in tools.tools if wire_name(tool.name) == tool.name]
+    kept = sorted(named, key=lambda tool: tool.name not in first)[: LIMITED.max_tools]
+    if len(kept) == len(tools.tools):
+        return tools
+    made = copy(tools)
+    made.tools = kept
+    return made
 
 
 def run_of(tools: Any) -> AstrBotRun | None:
@@ -120,14 +137,13 @@ class SearchingTools:
         super().__init__([])  # type: ignore[call-arg]  # AstrBot's class comes next
         self.tool_search_run = run
         self._failure: Exception | None = None
+        self._last: list[Any] = []
         self._own = self._own_tools()
 
     @property
     def tools(self) -> list[Any]:
         """The declared tools; adding to this list adds to the set."""
-        declared = self._or_every_tool(
-            self.declared, lambda: [*self.tool_search_run.executors.values()]
-        )
+        declared = self._try(self.declared, lambda: self._last_good(UNLIMITED))
         return _GrowingList(declared, self.add_tool)
 
     @tools.setter
@@ -145,7 +161,8 @@ class SearchingTools:
 
     def declared(self) -> list[Any]:
         """Return the declared tools; any error is raised."""
-        return [*self._tools_to_declare(self.tool_search_run.declared())]
+        self._last = [*self._tools_to_declare(self.tool_search_run.declared())]
+        return self._last
 
     def add_tool(self, tool: Any) -> None:
         """Add a tool of another plugin."""
@@ -155,11 +172,12 @@ class SearchingTools:
     def remove_tool(self, name: str) -> None:
         """Remove a tool for another plugin."""
         self.tool_search_run.remove(name)
+        self._last = [tool for tool in self._last if tool.name != name]
 
     def get_tool(self, name: str) -> Any:
         """Return the tool that runs a call: AstrBot's own, or ours if the call is checked."""
         run = self.tool_search_run
-        definition = self._or_every_tool(lambda: run.definition_to_check(name), lambda: None)
+        definition = self._try(lambda: run.definition_to_check(name), lambda: None)
         if definition is not None:
             return self._checking_tool(definition, name)
         return run.executors.get(name) or (self._own.get(name) if run.is_own(name) else None)
@@ -210,21 +228,33 @@ class SearchingTools:
 
     def _written_for(self, profile: ProviderProfile) -> Any:
         """Return the set for a provider whose list AstrBot writes."""
-        executors = self.tool_search_run.executors
-        return self._or_every_tool(
+        return self._try(
             lambda: self.for_profile(profile),
-            lambda: _make_set(self.plain_set, executors.values()),
+            lambda: _make_set(self.ordered_set, self._last_good(profile)),
         )
 
-    def _or_every_tool(self, answer: Callable[[], T], otherwise: Callable[[], T]) -> T:
-        """Return an answer of the library's; after its first failure, that of every tool."""
-        if self._failure is None:
-            try:
-                return answer()
-            except MISTAKES as exc:
-                self._failure = exc
-                _log.exception("tool search has failed: the bot has its full tool set from now on")
-        return otherwise()
+    def _last_good(self, profile: ProviderProfile) -> list[Any]:
+        """Return the last list that could be made, with what was found since.
+
+        The list of all tools may be longer than a provider takes, and have names that it refuses.
+        """
+        run = self.tool_search_run
+        later = [run.executors.get(name) for name in (*run.session.found, *run.added)]
+        tools = {tool.name: tool for tool in (*self._last, *later) if tool is not None}
+        rule = name_rule_of(run.provider)
+        return [tool for tool in tools.values() if wire_name(tool.name, rule) == tool.name][
+            : profile.max_tools
+        ]
+
+    def _try(self, answer: Callable[[], T], otherwise: Callable[[], T]) -> T:
+        """Return an answer of the library's; the other one if there was a mistake of ours."""
+        try:
+            return answer()
+        except MISTAKES as exc:
+            if self._failure is None:
+                _log.exception("tool search has failed: this message has the last list that worked")
+            self._failure = exc
+            return otherwise()
 
     def _own_tools(self) -> dict[str, Any]:
         run = self.tool_search_run
@@ -244,16 +274,14 @@ class SearchingTools:
         return self.own_tool(replace(definition, name=name or definition.name), answer)
 
     async def _search(self, _context: Any, arguments: Mapping[str, Any]) -> str:
-        return self._or_every_tool(
+        return self._try(
             lambda: self.tool_search_run.search(arguments), lambda: self._unavailable(arguments)
         )
 
     async def _call(self, name: str, context: Any, arguments: Mapping[str, Any]) -> Any:
         """Return the result of a call that is checked before it runs."""
         run = self.tool_search_run
-        decision = self._or_every_tool(
-            lambda: run.conversation.decide(name, arguments), lambda: None
-        )
+        decision = self._try(lambda: run.conversation.decide(name, arguments), lambda: None)
         if isinstance(decision, RunCall):
             name, arguments = run.name_of(decision.tool), decision.arguments
         elif decision is not None:
@@ -261,7 +289,7 @@ class SearchingTools:
         elif name not in run.executors:
             return self._unavailable(arguments)
         result = await _execute(run.executors[name], context, arguments)
-        self._or_every_tool(lambda: run.learn(name), lambda: None)
+        self._try(lambda: run.learn(name), lambda: None)
         return result
 
     def _unavailable(self, arguments: Mapping[str, Any]) -> str:

@@ -1,12 +1,17 @@
 """Tool search for AstrBot: the bot's model finds its tools when it needs them."""
 
 import asyncio
-import importlib.util
+import builtins
+import importlib
+import itertools
 import logging
 import sys
-from collections.abc import AsyncIterator
+import weakref
+from collections.abc import AsyncIterator, Mapping, Sequence
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 from astrbot.api import AstrBotConfig, FunctionTool, logger
 from astrbot.api.event import AstrMessageEvent, MessageEventResult, filter
@@ -16,41 +21,127 @@ from astrbot.core import pip_installer
 from astrbot.core.star.filter.command import GreedyStr
 from astrbot.core.utils import pip_installer as pip_module
 
+NAME = "astrbot_plugin_tool_search"
 _LIBRARY = Path(__file__).parent / "library" / "tool_search"
 
 
-def _library_modules() -> dict[str, ModuleType]:
-    """Return the loaded modules of the library, whoever loaded them."""
-    named = list(sys.modules.items())
-    return {name: module for name, module in named if name.partition(".")[0] == "tool_search"}
+class _Loader(SourceFileLoader):
+    """Loads a module of a copy from what the copy has kept of its file."""
+
+    def __init__(self, name: str, path: str, copy: "_Copy") -> None:
+        super().__init__(name, path)
+        self._copy = copy
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module; its imports of the library are those of its own copy."""
+        vars(module)["__builtins__"] = self._copy.builtins
+        super().exec_module(module)
+
+    def get_data(self, path: str) -> bytes:
+        """Return the content that a file had when the copy was made."""
+        kept = self._copy.files.get(path)
+        return super().get_data(path) if kept is None else kept[0]
+
+    def path_stats(self, path: str) -> dict[str, float]:
+        """Return the time and the size that a file had then: they tell what is compiled of it."""
+        _, time, size = self._copy.files[path]
+        return {"mtime": time, "size": size}
+
+    def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
+        """Keep what was compiled; of an ended copy, whose folder may be gone, nothing."""
+        if not self._copy.has_ended:
+            super().set_data(path, data, _mode=_mode)
 
 
-def _load_library() -> dict[str, ModuleType]:
-    """Load the library that the plugin contains; return the modules of another copy.
+class _Copy:
+    """The library that the plugin contains, loaded under a name of its own.
 
-    Nothing is added to `sys.path`, where another plugin's copy could come first, and ours in its
-    place.
+    AstrBot takes a plugin away, and loads it again, while messages are being answered. Each of
+    these goes on with the copy that it began with, which imports some modules late: so a copy
+    keeps its modules and its files until nothing of it is in use. No other plugin's copy of the
+    library meets this one, whose name is never `tool_search`.
+
+    Attributes:
+        name: The name of its package.
+        files: The content, time and size of each of its files.
+        builtins: The builtins of its modules.
+        has_ended: True if the plugin no longer uses it; messages may.
     """
-    others = _library_modules()
-    for name in others:
-        del sys.modules[name]
-    spec = importlib.util.spec_from_file_location(
-        "tool_search", _LIBRARY / "__init__.py", submodule_search_locations=[str(_LIBRARY)]
-    )
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{_LIBRARY} has no library; install the plugin from its zip")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["tool_search"] = module
-    spec.loader.exec_module(module)
-    # What an earlier load of ours left is not another copy.
-    return {name: module for name, module in others.items() if not _is_ours(module)}
+
+    def __init__(self) -> None:
+        numbered = (f"{NAME}_library_{number}" for number in itertools.count(1))
+        self.name = next(name for name in numbered if name not in sys.modules)
+        self.files = {
+            str(path): _content(path)
+            for path in _LIBRARY.rglob("*")
+            if path.suffix in (".py", ".pyi", ".json")
+        }
+        self.builtins = {**vars(builtins), "__import__": self._import}
+        self.has_ended = False
+        if str(_LIBRARY / "__init__.py") not in self.files:
+            raise ImportError(f"{_LIBRARY} has no library; install the plugin from its zip")
+        sys.meta_path.append(self)
+
+    def load(self, name: str) -> ModuleType:
+        """Return a module of the library by its name in the sources."""
+        return importlib.import_module(self._own_name(name))
+
+    def find_spec(
+        self, name: str, _path: object = None, _target: object = None
+    ) -> ModuleSpec | None:
+        """Return the specification of a module of this copy; None for any other."""
+        package, *steps = name.split(".")
+        if package != self.name:
+            return None
+        place = _LIBRARY.joinpath(*steps)
+        for file, is_package in ((place / "__init__.py", True), (place.with_suffix(".py"), False)):
+            if str(file) in self.files:
+                spec = ModuleSpec(
+                    name,
+                    _Loader(name, str(file), self),
+                    origin=str(file),
+                    # A package without folders: Python would read what is there by then.
+                    is_package=is_package,
+                )
+                spec.has_location = True
+                return spec
+        return None
+
+    def leave_with(self, user: object) -> None:
+        """Take the copy out of Python when an object is gone that all of its users hold."""
+        # A finalizer may run inside of any other code, an import for instance.
+        loop = asyncio.get_running_loop()
+        weakref.finalize(user, lambda: loop.is_closed() or loop.call_soon_threadsafe(self._leave))
+
+    def _leave(self) -> None:
+        sys.meta_path.remove(self)
+        for name in [*sys.modules]:
+            if name.partition(".")[0] == self.name:
+                del sys.modules[name]
+
+    def _import(
+        self,
+        name: str,
+        scope: Mapping[str, object] | None = None,
+        inner: Mapping[str, object] | None = None,
+        wanted: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        """Import for a module of this copy, by the names in its source."""
+        module = builtins.__import__(self._own_name(name), scope, inner, wanted or (), level)
+        if module is importlib and wanted:
+            return SimpleNamespace(**{**vars(importlib), "import_module": self.load})
+        return module
+
+    def _own_name(self, name: str) -> str:
+        is_own = name.partition(".")[0] == "tool_search"
+        return f"{self.name}{name.removeprefix('tool_search')}" if is_own else name
 
 
-def _is_ours(module: ModuleType) -> bool:
-    return str(getattr(module, "__file__", "")).startswith(str(_LIBRARY))
+def _content(path: Path) -> tuple[bytes, float, int]:
+    about = path.stat()
+    return path.read_bytes(), about.st_mtime, about.st_size
 
-
-_OTHERS = _load_library()
 
 # Older releases of AstrBot have fewer classes of errors.
 _PIP_ERRORS: tuple[type[Exception], ...] = (
@@ -64,7 +155,6 @@ _PIP_ERRORS: tuple[type[Exception], ...] = (
         if hasattr(pip_module, name)
     ),
 )
-NAME = "astrbot_plugin_tool_search"
 # Without a wheel pip would compile Rust and C for minutes, at each start.
 _WHEELS_ALONE = "--only-binary=:all:"
 Replies = AsyncIterator[MessageEventResult]
@@ -79,21 +169,23 @@ class ToolSearchPlugin(Star):
         self._installing: asyncio.Task[None] | None = None
         # A plugin has a logger of its own from 4.29 on.
         self._log = getattr(self, "logger", logger)
+        self.tool_search: Any = None
         self._open()
 
     def _open(self) -> None:
-        # Not at the top: the library may be loaded again, once a package is there.
-        from tool_search.adapters.astrbot import AstrBotToolSearch  # noqa: PLC0415
-        from tool_search.adapters.astrbot.commands import AstrBotCommands  # noqa: PLC0415
-        from tool_search.adapters.astrbot.webui.page import ToolSearchPage  # noqa: PLC0415
-        from tool_search.adapters.astrbot.webui.routes import PageRoutes  # noqa: PLC0415
-
+        # AstrBot makes a plugin that was switched off anew without running this file.
+        self._copy = _Copy()
+        adapter = "tool_search.adapters.astrbot"
         context, folder = self.context, StarTools.get_data_dir(NAME)
-        self.tool_search = AstrBotToolSearch(
+        self.tool_search = self._copy.load(adapter).AstrBotToolSearch(
             context, self.config, plugin=NAME, folder=folder, log=self._log
         )
-        self.commands = AstrBotCommands(self.tool_search, context)
-        self.page = PageRoutes(ToolSearchPage(self.tool_search, context), context, NAME)
+        self._copy.leave_with(self.tool_search)
+        commands = self._copy.load(f"{adapter}.commands").AstrBotCommands
+        page = self._copy.load(f"{adapter}.webui.page").ToolSearchPage
+        routes = self._copy.load(f"{adapter}.webui.routes").PageRoutes
+        self.commands = commands(self.tool_search, context)
+        self.page = routes(page(self.tool_search, context), context, NAME)
 
     async def initialize(self) -> None:
         """Install the hooks; AstrBot calls this after it has loaded the plugin."""
@@ -110,8 +202,7 @@ class ToolSearchPlugin(Star):
         They are not in `requirements.txt`: AstrBot refuses a whole plugin if one of its packages
         has no wheel on an index or for a platform.
         """
-        from tool_search.values.packages import missing_packages  # noqa: PLC0415
-
+        missing_packages = self._copy.load("tool_search.values.packages").missing_packages
         missing = missing_packages()
         for package in missing:
             try:
@@ -122,34 +213,33 @@ class ToolSearchPlugin(Star):
         rest = missing_packages()
         if len(rest) < len(missing):
             await self._close()
-            _load_library()
             self._open()
             self._install()
         for package, loss in rest.items():
             # The library's log has the warnings of `/tool_search status`.
-            logging.getLogger("tool_search.astrbot").warning(
+            logging.getLogger(f"{self._copy.name}.astrbot").warning(
                 "%s is not installed: %s", package, loss
             )
 
     async def terminate(self) -> None:
-        """Remove the hooks and the library; AstrBot calls this when it unloads the plugin."""
+        """Remove the hooks; AstrBot calls this when it unloads the plugin."""
         if self._installing is not None:
             self._installing.cancel()
         await self._close()
-        sys.modules.update({n: each for n, each in _OTHERS.items() if n not in sys.modules})
+        # AstrBot keeps every plugin that it has loaded; without this, each with its library.
+        self.tool_search = self.commands = self.page = None
 
     async def _close(self) -> None:
+        self._copy.has_ended = True
         self.page.remove()
         await self.tool_search.close()
-        for name, module in _library_modules().items():
-            if _is_ours(module):
-                del sys.modules[name]
 
     # After all other plugins, so that the tools that they add are seen.
     @filter.on_llm_request(priority=-1_000_000)
     async def search_tools(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
         """Replace the request's tools by a set that is searched."""
-        await self.tool_search.prepare(event, req)
+        if self.tool_search is not None:
+            await self.tool_search.prepare(event, req)
 
     @filter.on_llm_tool_respond()
     async def observe(
@@ -160,7 +250,8 @@ class ToolSearchPlugin(Star):
         _result: object,
     ) -> None:
         """Let search learn which tools were called."""
-        await self.tool_search.observe(event, tool, tool_args)
+        if self.tool_search is not None:
+            await self.tool_search.observe(event, tool, tool_args)
 
     @filter.command_group("tool_search")
     def tool_search_group(self) -> None:

@@ -15,6 +15,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,18 @@ ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
 
 PLUGIN = "astrbot_plugin_tool_search"
+
+
+class NoLibrary:
+    """Lets no import find a library that is installed here: an operator has the zip alone."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == "tool_search":
+            raise ModuleNotFoundError("No module named 'tool_search'", name=name)
+
+
+sys.meta_path.insert(0, NoLibrary)
 
 
 def merged(target: Any, changes: dict[str, Any]) -> None:
@@ -96,6 +109,38 @@ class Bot:
         """Messages at the same time."""
         return list(await asyncio.gather(*(self.say(**message) for message in messages)))
 
+    async def begin(self, messages: list[dict[str, Any]]) -> None:
+        """Send messages at the same time, and answer them while other operations run."""
+        self._begun = asyncio.ensure_future(self.say_together(messages))
+
+    async def answers(self) -> list[list[str]]:
+        """Return the answers to the messages that were begun."""
+        return await self._begun
+
+    async def storm(
+        self, messages: list[dict[str, Any]], operations: list[tuple[str, dict[str, Any], float]]
+    ) -> list[list[str]]:
+        """Answer messages, three at a time, while operations run, each after its pause."""
+        waiting, answers = iter(messages), []
+
+        async def talk() -> None:
+            for message in waiting:
+                answer = await self.say(**message)
+                answers.append(answer)
+
+        async def operate() -> None:
+            for name, arguments, pause in operations:
+                await asyncio.sleep(pause)
+                await getattr(self, name)(**arguments)
+
+        await asyncio.gather(operate(), *(talk() for _ in range(3)))
+        return answers
+
+    def library(self, name: str) -> Any:
+        """Return a module of the plugin's library, which has a name of its own."""
+        own = type(self._star().star_cls.tool_search).__module__.partition(".")[0]
+        return import_module(f"{own}.{name}")
+
     async def history(self, user: str = "u1") -> list[dict[str, Any]]:
         """Return the saved history of a user's conversation."""
         manager = self.lifecycle.star_context.conversation_manager
@@ -123,6 +168,14 @@ class Bot:
         done, problem = await self.lifecycle.plugin_manager.reload(PLUGIN)
         if not done:
             raise RuntimeError(problem)
+
+    async def off(self) -> None:
+        """Switch the plugin off, as the WebUI does."""
+        await self.lifecycle.plugin_manager.turn_off_plugin(PLUGIN)
+
+    async def on(self) -> None:
+        """Switch the plugin on again."""
+        await self.lifecycle.plugin_manager.turn_on_plugin(PLUGIN)
 
     async def install(self, archive: str) -> None:
         """Install the plugin from its zip, which AstrBot deletes."""
@@ -213,7 +266,8 @@ class Bot:
 
     async def state(self) -> dict[str, Any]:
         """Return the parts of the plugin that are left in the process."""
-        library = sys.modules.get("tool_search")
+        loaded = [name for name in sys.modules if name.startswith(f"{PLUGIN}_library_")]
+        library = sys.modules.get(min(loaded, key=len, default=""))
         return {
             "untouched": self.methods() == self.before,
             "library": str(getattr(library, "__file__", "")),

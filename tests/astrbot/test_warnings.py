@@ -9,7 +9,7 @@ from tool_search.testing import StandInServer
 
 WARN = """
 import logging
-log = logging.getLogger("tool_search.adapters.astrbot.plugin")
+log = logging.getLogger(bot.library("adapters.astrbot.plugin").__name__)
 for number in range({count}):
     log.warning("{text} %s", number)
 log.info("an aside {text}")

@@ -329,7 +329,7 @@ async def test_agents_are_covered_as_set(
     await off.prepare_agent(event, request, None, None)
     assert not caplog.text
     await AstrBotToolSearch(context).prepare_agent(event, request, None, None)
-    assert "this agent has its full tool set" in caplog.text
+    assert "AstrBot's own list" in caplog.text
 
 
 async def test_a_mistake_leaves_the_request_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
@@ -338,7 +338,7 @@ async def test_a_mistake_leaves_the_request_as_it_is(caplog: pytest.LogCaptureFi
     event = SimpleNamespace(unified_msg_origin="o", set_extra=lambda *_: None)
     await AstrBotToolSearch(SimpleNamespace()).prepare(event, request)
     assert request.func_tool is tools
-    assert "full tool set" in caplog.text
+    assert "AstrBot's own list" in caplog.text
 
 
 @pytest.mark.parametrize(("saved", "new"), [("[]", True), (None, True), ('[{"role":1}]', False)])

@@ -1,0 +1,229 @@
+"""The plugin is saved, reloaded, updated and switched while a message is being answered."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from threading import Barrier, Event
+
+import pytest
+
+from tests.astrbot.bot import AstrBot, lists, new_user
+from tool_search.testing import KeywordModel, ModelReply, ModelView, StandInServer
+
+ASK = "convert a length from metres to feet"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class SlowModel(KeywordModel):
+    """A model that answers, from one moment of a message on, only when it is let go.
+
+    Args:
+        calls: The calls of a message before that moment.
+        messages: The number of messages that are waited for.
+    """
+
+    def __init__(self, calls: int = 0, messages: int = 1) -> None:
+        super().__init__()
+        self._calls = calls
+        self._asked, self.go = Barrier(messages + 1), Event()
+
+    def reply(self, view: ModelView) -> ModelReply:
+        """Return the reply of a model that matches words."""
+        if len(view.calls) == self._calls:
+            self._asked.wait(60)
+            assert self.go.wait(60)
+        return super().reply(view)
+
+    def wait(self) -> None:
+        """Wait until it was asked by each message."""
+        self._asked.wait(60)
+
+
+@pytest.fixture(scope="module")
+def update(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another release of the plugin: each file of its library differs."""
+    program = runpy.run_path(str(ROOT / ".ci" / "astrbot_plugin.py"))
+    changed = {
+        place: f"{source.read_text(encoding='utf-8')}\n# Another release.\n"
+        for source, place in program["library_files"]()
+        if source.suffix == ".py"
+    }
+    target = tmp_path_factory.mktemp("update") / "astrbot_plugin_tool_search.zip"
+    program["build"](target, changed)
+    return target
+
+
+@pytest.fixture(scope="module")
+def bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
+    """One of its own: these tests change it."""
+    return start_bot(providers=("openai",), tools=60)
+
+
+@contextmanager
+def slow_answers(
+    bot: AstrBot, server: StandInServer, *, messages: int = 1, calls: int = 0
+) -> Iterator[None]:
+    """Messages are answered to their end only after the block."""
+    model = SlowModel(calls, messages)
+    server.reset(model=model)
+    bot.ask("begin", messages=[{"text": ASK, "user": new_user()} for _ in range(messages)])
+    model.wait()
+    try:
+        yield
+    finally:
+        model.go.set()
+
+
+def operate(bot: AstrBot, operation: str, archive: Path) -> None:
+    """Do what an operator does in the WebUI."""
+    for step in operation.split(" and "):
+        if step == "save":
+            bot.ask("settings", changes={"max_results": 4})
+        elif step == "update":
+            bot.ask("install", archive=str(archive))
+        else:
+            bot.ask(step)
+
+
+def test_the_plugin_is_switched_off_and_on_again(bot: AstrBot, server: StandInServer) -> None:
+    for _ in range(2):
+        bot.ask("off")
+        assert bot.ask("state")["untouched"]
+        bot.ask("on")
+        assert bot.ask("state")["wrapped"] == 1
+        server.reset(model=KeywordModel())
+        assert "mcp convert_length" in bot.say(ASK, user=new_user())
+        assert "tool_search" in server.requests[0].tool_names
+
+
+OPERATIONS = ("save", "reload", "update", "off", "off and on", "uninstall")
+OF_SWAPS = OPERATIONS[:-1]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_slow_answer_keeps_its_tools(
+    bot: AstrBot, server: StandInServer, update: Path, plugin_zip: Path, operation: str
+) -> None:
+    before = len(bot.log)
+    with slow_answers(bot, server):
+        operate(bot, operation, update)
+    ((*_, said),) = bot.ask("answers")
+    assert "mcp convert_length" in said
+    first, *others = lists(server.requests)
+    assert all(each[: len(first)] == first for each in others)
+    assert "convert_length" in others[-1]
+    assert all(len(each) < 20 for each in others)
+    assert server.violations == ()
+    assert "Traceback" not in bot.log[before:]
+    if operation == "off":
+        bot.ask("on")
+    elif operation in ("update", "uninstall"):
+        bot.ask("install", archive=str(plugin_zip))
+    server.reset(model=KeywordModel())
+    assert "mcp convert_length" in bot.say(ASK, user=new_user())
+    assert "tool_search" in server.requests[0].tool_names
+
+
+def test_no_copy_stays_longer_than_its_messages(bot: AstrBot, server: StandInServer) -> None:
+    for _ in range(3):
+        with slow_answers(bot, server):
+            bot.ask("reload")
+        bot.ask("answers")
+    code = """
+import asyncio, gc, sys
+gc.collect()
+await asyncio.sleep(0)
+return [name for name in sys.modules if "_library_" in name and "." not in name]
+"""
+    assert len(bot.ask("run", code=code)) == 1
+
+
+BROKEN = """
+run = bot.library("adapters.astrbot.run").AstrBotRun
+def plan(*_):
+    raise ZeroDivisionError("a mistake on purpose")
+bot.plan, run.plan = run.plan, plan
+"""
+MENDED = """
+bot.library("adapters.astrbot.run").AstrBotRun.plan = bot.plan
+"""
+
+
+@pytest.fixture(scope="module")
+def large_bot(start_bot: Callable[..., AstrBot]) -> Iterator[AstrBot]:
+    """As many tools as no OpenAI model takes."""
+    bot = start_bot(providers=("openai", "claude"), tools=609)
+    yield bot
+    bot.stop()
+
+
+@pytest.mark.parametrize("calls", [None, 0, 1])
+def test_a_mistake_of_ours_never_sends_more_than_a_provider_takes(
+    large_bot: AstrBot, server: StandInServer, calls: int | None
+) -> None:
+    """Before a message's first request, while it is answered, and after its search."""
+    if calls is None:
+        large_bot.ask("run", code=BROKEN)
+        server.reset(model=KeywordModel())
+        large_bot.ask("begin", messages=[{"text": ASK, "user": new_user()}])
+    else:
+        with slow_answers(large_bot, server, calls=calls):
+            large_bot.ask("run", code=BROKEN)
+    ((*_, said),) = large_bot.ask("answers")
+    large_bot.ask("run", code=MENDED)
+    assert said
+    assert server.violations == ()
+    sent = lists(server.requests)
+    if calls is None:
+        assert len(sent[0]) == 128
+    else:
+        assert "mcp convert_length" in said
+        assert all(each[: len(sent[0])] == sent[0] for each in sent)
+        assert all(len(each) < 20 for each in sent)
+
+
+@pytest.mark.parametrize("rounds", [3, pytest.param(50, marks=pytest.mark.long)])
+def test_messages_under_way_are_answered_whatever_is_done(
+    large_bot: AstrBot, server: StandInServer, update: Path, rounds: int
+) -> None:
+    """By a service that takes 128 tools."""
+    chance = Random(rounds)
+    for _ in range(rounds):
+        operation = chance.choice(OF_SWAPS)
+        with slow_answers(large_bot, server, messages=3, calls=chance.randrange(3)):
+            operate(large_bot, operation, update)
+        for *_, said in large_bot.ask("answers"):
+            assert "mcp convert_length" in said
+        assert server.violations == ()
+        assert all(len(each) < 30 for each in lists(server.requests))
+        if operation == "off":
+            large_bot.ask("on")
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(150, marks=pytest.mark.long)])
+def test_messages_at_any_moment_are_answered(
+    large_bot: AstrBot, server: StandInServer, update: Path, count: int
+) -> None:
+    """By a service that takes any number: without the plugin, AstrBot sends every tool."""
+    chance = Random(count)
+    steps: list[tuple[str, dict[str, object]]] = [
+        ("settings", {"changes": {"max_results": 6}}),
+        ("reload", {}),
+        ("install", {"archive": str(update)}),
+        ("off", {}),
+    ]
+    chosen = [chance.choice(steps) for _ in range(count // 3)]
+    operations = [
+        (*each, chance.random())
+        for step in chosen
+        for each in ([step, ("on", {})] if step[0] == "off" else [step])
+    ]
+    messages = [{"text": ASK, "user": new_user(), "provider": "claude"} for _ in range(count)]
+    answers = large_bot.ask("storm", messages=messages, operations=operations)
+    assert len(answers) == count
+    assert [each for each in answers if not each or "mcp convert_length" not in each[-1]] == []
+    assert server.violations == ()
