@@ -6,7 +6,6 @@ import runpy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from random import Random
 from threading import Barrier, Event
 
 import pytest
@@ -101,7 +100,6 @@ def test_the_plugin_is_switched_off_and_on_again(bot: AstrBot, server: StandInSe
 
 
 OPERATIONS = ("save", "reload", "update", "off", "off and on", "uninstall")
-OF_SWAPS = OPERATIONS[:-1]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -126,104 +124,3 @@ def test_a_slow_answer_keeps_its_tools(
     server.reset(model=KeywordModel())
     assert "mcp convert_length" in bot.say(ASK, user=new_user())
     assert "tool_search" in server.requests[0].tool_names
-
-
-def test_no_copy_stays_longer_than_its_messages(bot: AstrBot, server: StandInServer) -> None:
-    for _ in range(3):
-        with slow_answers(bot, server):
-            bot.ask("reload")
-        bot.ask("answers")
-    code = """
-import asyncio, gc, sys
-gc.collect()
-await asyncio.sleep(0)
-return [name for name in sys.modules if "_library_" in name and "." not in name]
-"""
-    assert len(bot.ask("run", code=code)) == 1
-
-
-BROKEN = """
-run = bot.library("adapters.astrbot.run").AstrBotRun
-def plan(*_):
-    raise ZeroDivisionError("a mistake on purpose")
-bot.plan, run.plan = run.plan, plan
-"""
-MENDED = """
-bot.library("adapters.astrbot.run").AstrBotRun.plan = bot.plan
-"""
-
-
-@pytest.fixture(scope="module")
-def large_bot(start_bot: Callable[..., AstrBot]) -> Iterator[AstrBot]:
-    """As many tools as no OpenAI model takes."""
-    bot = start_bot(providers=("openai", "claude"), tools=609)
-    yield bot
-    bot.stop()
-
-
-@pytest.mark.parametrize("calls", [None, 0, 1])
-def test_a_mistake_of_ours_never_sends_more_than_a_provider_takes(
-    large_bot: AstrBot, server: StandInServer, calls: int | None
-) -> None:
-    """Before a message's first request, while it is answered, and after its search."""
-    if calls is None:
-        large_bot.ask("run", code=BROKEN)
-        server.reset(model=KeywordModel())
-        large_bot.ask("begin", messages=[{"text": ASK, "user": new_user()}])
-    else:
-        with slow_answers(large_bot, server, calls=calls):
-            large_bot.ask("run", code=BROKEN)
-    ((*_, said),) = large_bot.ask("answers")
-    large_bot.ask("run", code=MENDED)
-    assert said
-    assert server.violations == ()
-    sent = lists(server.requests)
-    if calls is None:
-        assert len(sent[0]) == 128
-    else:
-        assert "mcp convert_length" in said
-        assert all(each[: len(sent[0])] == sent[0] for each in sent)
-        assert all(len(each) < 20 for each in sent)
-
-
-@pytest.mark.parametrize("rounds", [3, pytest.param(50, marks=pytest.mark.long)])
-def test_messages_under_way_are_answered_whatever_is_done(
-    large_bot: AstrBot, server: StandInServer, update: Path, rounds: int
-) -> None:
-    """By a service that takes 128 tools."""
-    chance = Random(rounds)
-    for _ in range(rounds):
-        operation = chance.choice(OF_SWAPS)
-        with slow_answers(large_bot, server, messages=3, calls=chance.randrange(3)):
-            operate(large_bot, operation, update)
-        for *_, said in large_bot.ask("answers"):
-            assert "mcp convert_length" in said
-        assert server.violations == ()
-        assert all(len(each) < 30 for each in lists(server.requests))
-        if operation == "off":
-            large_bot.ask("on")
-
-
-@pytest.mark.parametrize("count", [12, pytest.param(150, marks=pytest.mark.long)])
-def test_messages_at_any_moment_are_answered(
-    large_bot: AstrBot, server: StandInServer, update: Path, count: int
-) -> None:
-    """By a service that takes any number: without the plugin, AstrBot sends every tool."""
-    chance = Random(count)
-    steps: list[tuple[str, dict[str, object]]] = [
-        ("settings", {"changes": {"max_results": 6}}),
-        ("reload", {}),
-        ("install", {"archive": str(update)}),
-        ("off", {}),
-    ]
-    chosen = [chance.choice(steps) for _ in range(count // 3)]
-    operations = [
-        (*each, chance.random())
-        for step in chosen
-        for each in ([step, ("on", {})] if step[0] == "off" else [step])
-    ]
-    messages = [{"text": ASK, "user": new_user(), "provider": "claude"} for _ in range(count)]
-    answers = large_bot.ask("storm", messages=messages, operations=operations)
-    assert len(answers) == count
-    assert [each for each in answers if not each or "mcp convert_length" not in each[-1]] == []
-    assert server.violations == ()
