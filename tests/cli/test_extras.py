@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # In a process of its own, because modules that are loaded already would hide what is missing.
 _PROGRAM = """
 import json, sys
-for name in ("anthropic", "openai", "mcp", "starlette", "uvicorn", "httpx2", "jieba", "rank_bm25",
-             "re2", "opentelemetry", "numpy", "redis"):
+for name in ("anthropic", "openai", "mcp", "starlette", "uvicorn", "jieba", "rank_bm25", "re2",
+             "opentelemetry", "numpy", "redis"):
     sys.modules[name] = None
 from typer.testing import CliRunner
 from tool_search.cli.application import app
