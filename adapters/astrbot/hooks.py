@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from functools import wraps
 from typing import Any, ClassVar, cast
 
@@ -16,10 +17,19 @@ from tool_search.adapters.astrbot.settings import NativeChoice
 from tool_search.adapters.astrbot.toolset import run_of
 from tool_search.config.providers import Dialect, StrategyChoice
 from tool_search.errors import ProviderError, UnsupportedStrategyError
+from tool_search.hosts.kept_names import KeptNames
 from tool_search.providers.errors import ErrorAction, classify_error
 from tool_search.providers.profiles import ProviderProfile, profile_for
 
-__all__ = ["MethodHook", "NativeHook", "PrepareAgent", "ResetHook", "Wrapper"]
+__all__ = [
+    "KeptNamesHook",
+    "MethodHook",
+    "NativeHook",
+    "PrepareAgent",
+    "ResetHook",
+    "SentNames",
+    "Wrapper",
+]
 
 Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Makes a wrapper of a method."""
@@ -192,6 +202,100 @@ class NativeHook(MethodHook):
         status = cast("int | None", getattr(exc, "status_code", None))
         error = ProviderError(str(exc), provider=self.dialect, status=status)
         return classify_error(error, profile)
+
+
+class SentNames:
+    """A request of a provider with OpenAI's client, under the names that its service takes.
+
+    Args:
+        dialect: The dialect of the request.
+        provider: AstrBot's provider.
+        payloads: The request, which is not changed.
+        tools: Its tool set; of one that is not ours, nothing is renamed.
+
+    Attributes:
+        payloads: The request to send.
+        tools: The tool set to send.
+    """
+
+    def __init__(self, dialect: Dialect, provider: Any, payloads: Any, tools: Any) -> None:
+        self.payloads, self.tools = payloads, tools
+        self._kept: KeptNames | None = None
+        run = run_of(tools)
+        if run is None:
+            return
+        address = str(getattr(getattr(provider, "client", None), "base_url", "") or "")
+        names = (run.search_tool_name, *run.executors)
+        kept = KeptNames(dialect, str(payloads.get("model") or ""), address, names)
+        if not kept:
+            return
+        self._kept, self.tools = kept, _RenamedTools(tools, kept)
+        part = "input" if "input" in payloads else "messages"
+        written = [_instructed(each, kept, run.search_tool_name) for each in payloads[part]]
+        self.payloads = {**payloads, part: kept.sent(written)}
+
+    def own(self, response: Any) -> Any:
+        """Return AstrBot's response with the tools' own names."""
+        if self._kept is not None and response.tools_call_name:
+            calls = [{"name": name} for name in response.tools_call_name]
+            response.tools_call_name = [call["name"] for call in self._kept.own(calls)]
+        return response
+
+
+class _RenamedTools:
+    """A tool set that writes other names."""
+
+    def __init__(self, tools: Any, kept: KeptNames) -> None:
+        self._tools, self._kept = tools, kept
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tools, name)
+
+    def __bool__(self) -> bool:
+        return bool(self._tools)
+
+    def openai_schema(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the list as AstrBot asks its sets for it."""
+        return self._kept.sent(self._tools.openai_schema(*args, **kwargs))
+
+    def get_func_desc_openai_style(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the same list, as older parts of AstrBot ask for it."""
+        return self._kept.sent(self._tools.get_func_desc_openai_style(*args, **kwargs))
+
+
+def _instructed(message: Any, kept: KeptNames, name: str) -> Any:
+    content = message.get("content")
+    if message.get("role") not in ("system", "developer") or not isinstance(content, str):
+        return message
+    return {**message, "content": kept.text(content, name)}
+
+
+class KeptNamesHook(MethodHook):
+    """The wrappers around AstrBot's `ProviderOpenAIOfficial`, for services that keep names."""
+
+    def _wrappers(self) -> Mapping[str, Wrapper]:
+        return {"_query": self._wrap, "_query_stream": self._wrap_stream}
+
+    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        async def query(provider: Any, payloads: Any, tools: Any, *args: Any, **kwargs: Any) -> Any:
+            sent = SentNames("openai_chat", provider, payloads, tools)
+            return sent.own(await original(provider, sent.payloads, sent.tools, *args, **kwargs))
+
+        return query
+
+    def _wrap_stream(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        async def query_stream(
+            provider: Any, payloads: Any, tools: Any, *args: Any, **kwargs: Any
+        ) -> AsyncIterator[Any]:
+            sent = SentNames("openai_chat", provider, payloads, tools)
+            replies = original(provider, sent.payloads, sent.tools, *args, **kwargs)
+            async with aclosing(replies) as chunks:
+                async for chunk in chunks:
+                    yield sent.own(chunk)
+
+        return query_stream
 
 
 class ResetHook(MethodHook):

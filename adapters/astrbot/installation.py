@@ -9,7 +9,13 @@ from importlib import import_module
 from typing import Any
 
 from tool_search.adapters.astrbot.claude import ClaudeHook
-from tool_search.adapters.astrbot.hooks import MethodHook, NativeHook, PrepareAgent, ResetHook
+from tool_search.adapters.astrbot.hooks import (
+    KeptNamesHook,
+    MethodHook,
+    NativeHook,
+    PrepareAgent,
+    ResetHook,
+)
 from tool_search.adapters.astrbot.responses import ResponsesHook
 from tool_search.adapters.astrbot.run import LIMITED
 from tool_search.adapters.astrbot.settings import AstrBotSettings
@@ -80,6 +86,7 @@ class InstalledHooks:
         boundary = settings.config.boundary_text
         makers: dict[str, Callable[[Any], MethodHook]] = {
             "ProviderAnthropic": lambda owner: ClaudeHook(owner, boundary=boundary),
+            "ProviderOpenAIOfficial": KeptNamesHook,
             "ProviderOpenAIResponses": ResponsesHook,
             "ToolLoopAgentRunner": lambda owner: ResetHook(owner, self._prepare),
         }

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
-from tool_search.adapters.astrbot.hooks import NativeHook, Wrapper
+from tool_search.adapters.astrbot.hooks import NativeHook, SentNames, Wrapper
 from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.run import AstrBotRun
 from tool_search.adapters.astrbot.tools import text_after_result
@@ -66,7 +66,8 @@ class ResponsesHook(NativeHook):
                 except Exception as exc:
                     if not self.should_filter(provider, profile, exc):
                         raise
-            return await original(provider, payloads, tools, *args, **kwargs)
+            sent = SentNames(self.dialect, provider, payloads, tools)
+            return sent.own(await original(provider, sent.payloads, sent.tools, *args, **kwargs))
 
         return query
 
@@ -88,9 +89,11 @@ class ResponsesHook(NativeHook):
                 except Exception as exc:
                     if has_begun or not self.should_filter(provider, profile, exc):
                         raise
-            async with aclosing(original(provider, payloads, tools, *args, **kwargs)) as chunks:
+            sent = SentNames(self.dialect, provider, payloads, tools)
+            replies = original(provider, sent.payloads, sent.tools, *args, **kwargs)
+            async with aclosing(replies) as chunks:
                 async for chunk in chunks:
-                    yield chunk
+                    yield sent.own(chunk)
 
         return query_stream
 

@@ -28,6 +28,7 @@ _OLDEST = 4, 18
 _SOURCES = "astrbot.core.provider.sources"
 _MANAGER = "astrbot.core.provider.func_tool_manager"
 _NO_CLAUDE = "Claude gets filtered lists in place of its own tool search"
+_NO_NAMES = "models of services that keep a tool's name for themselves, such as Grok, do not answer"
 _NO_OPENAI = "OpenAI's Responses get filtered lists in place of their own tool search"
 _NO_AGENTS = "subagents and scheduled tasks get every tool"
 _NO_MCP = "tools of MCP servers count as AstrBot's own, and are always sent"
@@ -67,6 +68,14 @@ HOOKED = (
         module=f"{_SOURCES}.anthropic_source",
         name="ProviderAnthropic.text_chat_stream",
         loss=_NO_CLAUDE,
+    ),
+    *(
+        Part(
+            module=f"{_SOURCES}.openai_source",
+            name=f"ProviderOpenAIOfficial.{method}",
+            loss=_NO_NAMES,
+        )
+        for method in ("_query", "_query_stream")
     ),
     Part(
         module=f"{_SOURCES}.openai_responses_source",

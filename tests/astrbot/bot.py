@@ -96,6 +96,7 @@ class BotSetup:
         settings: Of the plugin.
         config: Changes to AstrBot's own.
         gemini: The address of a service with Gemini's own dialect.
+        grok: The address of a service with the name of an xAI model.
     """
 
     server: StandInServer
@@ -106,6 +107,7 @@ class BotSetup:
     settings: Mapping[str, Any] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
     gemini: str = ""
+    grok: str = ""
 
     def provider(self, name: str) -> dict[str, Any]:
         """One provider as AstrBot has it."""
@@ -134,6 +136,8 @@ class BotSetup:
                 self.server.openai_base_url,
                 "kimi-k2.6",
             ),
+            "grok": ("openai_chat_completion", self.grok, "grok-4.5"),
+            "grok-responses": ("openai_responses", self.grok, "grok-4.5"),
             "gemini3": ("googlegenai_chat_completion", self.gemini, "gemini-3-pro-preview"),
             "kimi": (
                 "kimi_code_chat_completion",

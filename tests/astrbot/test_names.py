@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.astrbot.bot import HAS_RESPONSES, AstrBot, new_user
+from tests.services.rules import xai
 from tool_search.testing import KeywordModel, StandInServer
 
 PROVIDERS = ("openai", "claude", *(("responses",) if HAS_RESPONSES else ()))
@@ -106,3 +107,24 @@ def test_a_tool_that_no_provider_takes_is_warned_of_once(
     assert status.count("'a_violin'") == 1
     assert status.count("'line\\nbreak'") == 1
     assert not server.violations
+
+
+def test_a_search_and_a_call_where_the_service_keeps_the_search_tools_name(
+    start_bot: Callable[..., AstrBot],
+) -> None:
+    names = ("grok", *(("grok-responses",) if HAS_RESPONSES else ()))
+    with xai().running() as service:
+        bot = start_bot(providers=names, tools=40, grok=f"{service.url}/v1")
+        for name in names:
+            user = new_user()
+            for _ in range(2):
+                answer = bot.say("Please use count_words", user=user, provider=name)
+                assert answer.startswith("answer"), (answer, service.refused, service.bodies)
+            called = [
+                call["function"]["name"]
+                for said in bot.ask("history", user=user)
+                for call in said.get("tool_calls") or ()
+            ]
+            assert called == ["tool_search", "count_words"] * 2
+        bot.stop()
+    assert service.refused == []

@@ -213,8 +213,10 @@ def _said(dialect: str, body: JSON) -> tuple[list[str], int]:
             results += sum(block["type"] == "tool_result" for block in blocks)
             said = [block["text"] for block in blocks if block["type"] in _TEXTS]
             said = [content] if isinstance(content, str) else said
-            # Text after results says that tools are loaded, or is the next question.
-            said = [text for text in said if text != "Tools loaded."]
+            # Text after results says that tools are loaded, or is the next question. AstrBot
+            # writes the time behind a question.
+            notes = ("Tools loaded.", "<system_reminder>")
+            said = [text for text in said if not text.startswith(notes)]
             texts += said[-1:]
             results = 0 if said else results
     return texts, results
