@@ -8,6 +8,7 @@ import resource
 import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,9 +28,10 @@ def test_no_change_of_threads_or_processes_is_lost(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_add, args=(str(path), side, 20)) for side in range(2)]
     threads = [threading.Thread(target=_add, args=(str(path), side, 20)) for side in range(2, 5)]
-    for each in (*workers, *threads):
+    everyone: list[Any] = [*workers, *threads]
+    for each in everyone:
         each.start()
-    for each in (*workers, *threads):
+    for each in everyone:
         each.join()
     assert sorted(json.loads(path.read_bytes())) == sorted(
         f"{side}.{number}" for side in range(5) for number in range(20)
