@@ -30,7 +30,7 @@ English: they are for logs and engineers, not for users of a chat.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import abc
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class ProviderError(ToolSearchError):
         status: int | None = None,
         code: str | None = None,
         retry_after_s: float | None = None,
-        fields: Collection[str] = (),
+        fields: abc.Collection[str] = (),
         remedy: str = "",
         picture: str = "",
     ) -> None:

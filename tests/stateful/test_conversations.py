@@ -64,7 +64,8 @@ _PROVIDERS = [
     "deepseek", "thinking",
 ]  # fmt: skip
 # The warnings that announce a list changed elsewhere than at its end.
-_LIST_CAUSES = {"core_tool_gone", "schema_changed", "mode_changed"}
+# A form that a service refused in unknown words is not sent again.
+_LIST_CAUSES = {"core_tool_gone", "schema_changed", "mode_changed", "form_refused"}
 _CATALOG_CAUSES = {"catalog_changed", *_LIST_CAUSES}
 # Those that announce messages changed elsewhere than at their end.
 _SIZE_CAUSES = {"results_shortened", "turns_left_out", "content_left_out"}
@@ -614,6 +615,20 @@ def test_a_conversation_survives_anything(world: World, part: int) -> None:
 def _machine(world: World) -> Conversations:
     found: Conversations = type("Found", (Conversations,), {"world": world, "part": 0})()
     return found
+
+
+def test_a_plainer_form_after_a_strange_refusal_is_announced(world: World) -> None:
+    """The next turn asks the provider in a form with another list, which a notice names."""
+    machine = _machine(world)
+    machine.start(
+        most=2, core=0, mode="auto", count=4, size=150,
+        providers=["bridge", "thinking", "deepseek", "responses", "compatible", "kept"],
+        shown={"listing": "names", "listing_tokens": 60, "preload": 3, "preload_score": 0.3},
+    )  # fmt: skip
+    machine.compact(kept=0, steps=[], text="hello")
+    machine.fail(after=None, dialect="anthropic", skip=0, status=400, steps=[], text="hello")
+    machine.compact(kept=0, steps=[], text="hello")
+    machine.teardown()
 
 
 def test_a_tool_that_was_called_before_it_came_is_in_its_namespace(world: World) -> None:

@@ -31,6 +31,8 @@ _MIN_CONTAINED, _MAX_GROWTH = 6, 2.0
 # A copy with fewer words: this share of a text and little else. Rare words say more than common
 # ones: a word counts as the bits of its rarity, in a catalog of at least so many tools.
 _MIN_SHARE, _MIN_PART, _MIN_BITS, _MIN_TEXTS = 0.4, 3, 20.0, 64
+# With words of its own, a text that has more of another than this is one of a template.
+_MAX_PART = 0.75
 # Bounds of the work for a hostile listing: tools compared for one word, and for one tool.
 _MAX_PER_WORD = 16
 _MAX_PER_TOOL = 64
@@ -78,7 +80,7 @@ def near_copies(tools: Sequence[Described]) -> dict[str, str]:
         if not words:
             continue
         server = tool.source[0]
-        own = words_of(tool.source[1]) | words_of(tool.name)
+        own = _own_words(tool)
         older = originals.like(words, own, server) if server is not None else None
         if older is None:
             originals.add(tool, words)
@@ -91,6 +93,11 @@ def words_of(text: str) -> frozenset[str]:
     """Return the words of a text; of scripts without spaces, pairs of characters."""
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
     return frozenset(_words(plain.casefold()))
+
+
+def _own_words(tool: Described) -> frozenset[str]:
+    """Return the words of a tool's names."""
+    return words_of(tool.source[1]) | words_of(tool.name)
 
 
 def _words(text: str) -> Iterator[str]:
@@ -149,7 +156,9 @@ class _Originals:
             if id(tool) in looked or tool.source[0] == server:
                 continue
             looked.add(id(tool))
-            if self._are_alike(others, words, own):
+            # Honest texts of one template differ in what their tools are called.
+            is_template = not (_own_words(tool) & others <= words)
+            if self._are_alike(others, words, frozenset() if is_template else own):
                 return tool
             if len(looked) >= _MAX_PER_TOOL:
                 return None
@@ -176,6 +185,8 @@ class _Originals:
         if both < _MIN_PART or both < _MIN_SHARE * len(older):
             return False
         if sum(math.log2(self._total / self._counts[word]) for word in common) < _MIN_BITS:
+            return False
+        if more and both > _MAX_PART * len(older):
             return False
         return both >= _ALIKE * (both + len(more))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,8 @@ from tool_search.providers.base import Usage
 
 ROOT = Path(__file__).resolve().parents[3]
 PRICE = Price(model="m", input=2.0, read=0.5, written=2.0, output=10.0, date="2026")
+# An hour at which DeepSeek asks its usual price.
+NIGHT = datetime(2026, 11, 28, 0, 15, tzinfo=UTC)
 ONE_TURN = ProviderCost(model="m", price=PRICE, has_cache=True).with_turn(
     requests=3,
     searches=1,
@@ -104,7 +107,7 @@ def test_a_price_is_for_a_model_at_its_vendor(
     model: str, base_url: str | None, known: bool
 ) -> None:
     entry = ProviderConfig(id="p", type="anthropic", model=model, base_url=base_url)
-    assert (known_price(entry) is not None) is known
+    assert (known_price(entry, NIGHT) is not None) is known
 
 
 @pytest.mark.parametrize(
@@ -114,6 +117,6 @@ def test_prices_are_those_of_the_vendors_pages(row: dict[str, Any]) -> None:
     """The pages that the benchmarks name, read by hand, are a second source for a few models."""
     kind = row["dialect"]
     entry = ProviderConfig(id="p", type=kind, model=row["model"], base_url=row["base_url"])
-    price = known_price(entry)
+    price = known_price(entry, NIGHT)
     if price is not None:
         assert (price.input, price.read, price.output) == (row["input"], row["read"], row["output"])

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -135,10 +136,11 @@ def _history() -> LineHistory | None:
 
 def _prices(settings: BotConfig) -> Callable[[ProviderConfig], Price | None]:
     """Return the function from a provider to its price, at the addresses of its file."""
-    prices = {entry.id: known_price(entry) for entry in settings.providers}
+    now = datetime.now(UTC)
+    prices = {entry.id: known_price(entry, now) for entry in settings.providers}
 
     def price(entry: ProviderConfig) -> Price | None:
-        return prices[entry.id] if entry.id in prices else known_price(entry)
+        return prices[entry.id] if entry.id in prices else known_price(entry, now)
 
     return price
 

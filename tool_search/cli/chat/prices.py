@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
@@ -67,11 +67,11 @@ OWN_PRICES: tuple[Price, ...] = (
 )  # fmt: skip
 
 
-def known_price(provider: ProviderConfig) -> Price | None:
+def known_price(provider: ProviderConfig, now: datetime) -> Price | None:
     """Return the price of a provider's model at its endpoint; None if it is not known.
 
     Source: the table of genai-prices, as it was installed; no request updates it. Of a price with
-    tiers, that of a short input.
+    tiers, that of a short input; of one with hours, as DeepSeek's, that of the hour.
     """
     # The table takes 50 ms to import.
     from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415
@@ -88,7 +88,7 @@ def known_price(provider: ProviderConfig) -> Price | None:
         return None
     if not _SAME_MODEL.fullmatch(provider.model.lower().removeprefix(model.id)):
         return None
-    prices = vars(model.get_prices(datetime.now(UTC)))
+    prices = vars(model.get_prices(now))
     fresh = _base(prices.get("input_mtok"))
     output = _base(prices.get("output_mtok"))
     if fresh is None or output is None:
