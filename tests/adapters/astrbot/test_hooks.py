@@ -205,9 +205,10 @@ def test_an_astrbot_without_its_classes_has_no_hook(caplog: pytest.LogCaptureFix
         """Never called."""
 
     InstalledHooks(prepare).install(read_settings({}))
-    assert caplog.text.count("this AstrBot is not as expected") == 2
+    assert caplog.text.count("this AstrBot is not as expected") == 3
     assert "ProviderAnthropic" in caplog.text
     assert "ToolLoopAgentRunner" in caplog.text
+    assert "ProviderOpenAIOfficial" in caplog.text
 
 
 class Preferences:
