@@ -119,7 +119,8 @@ async def test_a_server_that_fails_is_one_warning_of_a_turn(
         missing_one, late_one = await failures(bot, "Hello")
         assert "'no-such-program-here' is not in PATH" in missing_one
         assert late_one.startswith("server 'c': ")
-        assert "the password is missing" in late_one
+        # The last lines of a server are the operator's: others may have written them.
+        assert "the password is missing" not in late_one
         assert await failures(bot, "Hello again") == []
         await until(lambda: "late_tool" in bot.runner.catalog)
         assert await failures(bot, "And again") == []

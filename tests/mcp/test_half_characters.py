@@ -70,7 +70,7 @@ async def test_a_schema_of_too_many_levels_hides_its_tool_alone(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     schema: dict[str, Any] = {"type": "object"}
-    for _ in range(400):
+    for _ in range(150):
         schema = {"type": "object", "properties": {"a": schema}}
     deep = {"name": "deep", "description": "Deep.", "inputSchema": schema}
     async with MCPSource({"a": plain("good", deep)}, start_s=60) as source:
