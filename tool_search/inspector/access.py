@@ -115,7 +115,7 @@ class Access:
             given = headers.get(name, "")
             if name == "authorization":
                 kind, _, value = given.partition(" ")
-                given = value.strip() if kind.casefold() == "bearer" else given
+                given = value.strip() if kind.casefold() == "bearer" else ""
             token = given.encode("utf-8", "replace")
             # All are compared, so that the time does not say which one was nearest.
             if sum(hmac.compare_digest(token, each) for each in self.tokens):
