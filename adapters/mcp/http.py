@@ -58,7 +58,7 @@ _ANSWER_TYPES = ("application/json", "text/event-stream")
 
 
 class HttpFailures:
-    """What a server's HTTP connection keeps beside the SDK.
+    """The state of a server's HTTP connection that the SDK does not keep.
 
     Attributes:
         last: The last failure, for messages.

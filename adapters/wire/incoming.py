@@ -1,4 +1,4 @@
-"""What comes in over a network, or from a server's process, read within bounds.
+"""Bounded reading of input from a network or a server's process.
 
 Bytes are counted after unpacking too; JSON is bounded in values and levels before anything
 else reads it, and a large text is parsed apart from the event loop, in short steps: a parser
@@ -51,7 +51,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class TooLargeError(ToolSearchError, ValueError):
-    """What came in is beyond a bound, which the message names."""
+    """An error for input beyond a bound, which the message names."""
 
 
 class Inflater:

@@ -1,4 +1,4 @@
-"""What a provider keeps: replies by the ids that clients know, and who made it.
+"""Things that a provider keeps: replies by the ids that clients know, and their owners.
 
 A reply of several steps has the id of the first, which the provider knows as another reply.
 Source: OpenAI, "Retrieve a model response", "Delete a model response", "List input items".
@@ -153,7 +153,7 @@ def thing_of(path: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a body asks a provider for.
+    """The request of a provider in a body.
 
     Attributes:
         models: The names of models.

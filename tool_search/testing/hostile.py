@@ -34,7 +34,7 @@ _TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("attack
 
 
 class Bounds:
-    """What a block may cost: memory of the process, and CPU of one callback of an event loop.
+    """Bounds of a block: memory of the process, and CPU of one callback of an event loop.
 
     Args:
         memory_mb: Megabytes above the peak before.
