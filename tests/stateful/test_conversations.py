@@ -556,7 +556,10 @@ class Conversations(RuleBasedStateMachine):
         return {
             code
             for code, full, plain in self.warned
-            if before.number < (plain if is_plain else full) <= request.number
+            # Only an answer shows that a form helps: this notice follows its request.
+            if before.number
+            < (plain if is_plain else full) - (code == "form_refused")
+            <= request.number
         }
 
     def _check_runs(self) -> None:
@@ -617,12 +620,13 @@ def _machine(world: World) -> Conversations:
     return found
 
 
-def test_a_plainer_form_after_a_strange_refusal_is_announced(world: World) -> None:
+@pytest.mark.parametrize("first", ["bridge", "compatible"])
+def test_a_plainer_form_after_a_strange_refusal_is_announced(world: World, first: str) -> None:
     """The next turn asks the provider in a form with another list, which a notice names."""
     machine = _machine(world)
     machine.start(
         most=2, core=0, mode="auto", count=4, size=150,
-        providers=["bridge", "thinking", "deepseek", "responses", "compatible", "kept"],
+        providers=[first, "kept", "thinking", "deepseek", "responses"],
         shown={"listing": "names", "listing_tokens": 60, "preload": 3, "preload_score": 0.3},
     )  # fmt: skip
     machine.compact(kept=0, steps=[], text="hello")
