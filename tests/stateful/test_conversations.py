@@ -433,8 +433,17 @@ class Conversations(RuleBasedStateMachine):
         """Every earlier discovery that is there can be called, without a search."""
         present = [name for name in self.discovered if name in self.tools]
         for request in self.requests:
+            if self._is_plain_end(request):
+                continue
             missing = uncallable(present, request)
             assert not missing, (request.model, missing)
+
+    def _is_plain_end(self, request: CapturedRequest) -> bool:
+        """True for the last request of a turn in a plainer form, which says it has no tools.
+
+        The usual form forbids calls in another way, which strange services may refuse.
+        """
+        return not request.tool_names and "form_refused" in {code for code, *_ in self.warned}
 
     def _call(self, step: int) -> ModelCall:
         name = self._name(step // 10)
@@ -517,6 +526,8 @@ class Conversations(RuleBasedStateMachine):
 
     def _check_prefix(self, request: CapturedRequest) -> None:
         """A list continues the one before, unless a warning since has named the cause."""
+        if self._is_plain_end(request):
+            return
         before = self.last.get(request.model)
         self.last[request.model] = request
         if before is None or not _is_search_request(before):
@@ -536,6 +547,8 @@ class Conversations(RuleBasedStateMachine):
 
     def _check_messages(self, request: CapturedRequest) -> None:
         """System text and messages go on from the last request's, whatever the tools do."""
+        if self._is_plain_end(request):
+            return
         before = self.said.get(request.model)
         self.said[request.model] = request
         if before is None or self._causes(before, request) & {
@@ -632,6 +645,16 @@ def test_a_plainer_form_after_a_strange_refusal_is_announced(world: World, first
     machine.compact(kept=0, steps=[], text="hello")
     machine.fail(after=None, dialect="anthropic", skip=0, status=400, steps=[], text="hello")
     machine.compact(kept=0, steps=[], text="hello")
+    machine.teardown()
+
+
+def test_the_last_request_of_a_turn_in_a_plainer_form_has_no_tools(world: World) -> None:
+    """Four steps are over: the form says that no tool can be called, in words of its own."""
+    machine = _machine(world)
+    machine.start(size=0, core=0, mode="auto", providers=["claude"], most=2, count=1, shown={})
+    for text, steps in (("hello", []), ("какая погода", []), ("hello", [0, 0, 0, 0])):
+        machine.fail(after=None, dialect="anthropic", skip=0, status=400, steps=steps, text=text)
+    assert machine.world.full.requests[-1].tool_names == ()
     machine.teardown()
 
 
