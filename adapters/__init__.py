@@ -14,7 +14,7 @@ from tool_search.config.limits import LimitSettings
 from tool_search.config.provider_strings import provider_from_string
 from tool_search.config.providers import Dialect, ProfileSettings
 from tool_search.providers.base import ConnectedProvider
-from tool_search.providers.profiles import profile_of
+from tool_search.providers.profile_choice import profile_of
 
 __all__ = ["build_provider"]
 

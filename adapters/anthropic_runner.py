@@ -48,7 +48,7 @@ from tool_search.execution.results import as_text
 from tool_search.hosts.loop_thread import LoopThread
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.providers.known import CLAUDE_MAX_DEFERRED, CLAUDE_MAX_TOOL_BYTES
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.values.json import shown
 

@@ -44,7 +44,8 @@ from tool_search.conversation.view import ToolView, append_instructions
 from tool_search.hosts.kept_names import KeptNames
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.messages import ToolList
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profile_choice import profile_for
+from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.protocol import SearchResult
 
 __all__ = ["SearchState", "ToolSearchMiddleware"]

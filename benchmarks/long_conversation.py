@@ -44,7 +44,8 @@ from tool_search.config.providers import Dialect
 from tool_search.execution import ExecutionEvent, ExecutionResult, ToolContext
 from tool_search.messages import RequestPlan, ToolCall
 from tool_search.providers.base import ReplyEnd, ReplyEvent
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profile_choice import profile_for
+from tool_search.providers.profiles import ProviderProfile
 
 _TOOLS = 60
 

@@ -37,7 +37,7 @@ from tool_search.conversation.session import ToolSearchSession
 from tool_search.demo.script import TURNS, script
 from tool_search.demo.toolbox import TOOLBOX
 from tool_search.execution import executable_tools
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 from tool_search.runner.runner import ToolSearchRunner
 from tool_search.stores import SQLiteStore
 from tool_search.testing import ModelCall, ModelReply, ModelView, StandInServer

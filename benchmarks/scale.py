@@ -36,7 +36,7 @@ from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.search import SearchSettings
 from tool_search.discovery.modes import tool_tokens
 from tool_search.doctor.requests import figures_of, planned_request
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 from tool_search.search.build import build_index
 from tool_search.stores.redis import RedisStore
 

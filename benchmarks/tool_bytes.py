@@ -36,7 +36,8 @@ from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.discovery.search_tool import ToolSearchTool, call_tool_definition
 from tool_search.messages import ToolList
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profile_choice import profile_for
+from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.build import build_index
 from tool_search.strategies import (
     ClaudeToolSearchStrategy,

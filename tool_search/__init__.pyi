@@ -25,7 +25,7 @@ from tool_search.execution.call_runner import CallOptions as CallOptions
 from tool_search.execution.call_runner import CallRunner as CallRunner
 from tool_search.messages import ToolCall as ToolCall
 from tool_search.providers.profiles import ProviderProfile as ProviderProfile
-from tool_search.providers.profiles import profile_for as profile_for
+from tool_search.providers.profile_choice import profile_for as profile_for
 
 # hosts
 from tool_search.conversation.view import ToolView as ToolView

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["exports"]
+__all__ = ["exports", "moved_to_top"]
 
 _NOT_LISTED = "# Reachable, not in `__all__`"
 
@@ -36,6 +36,21 @@ def exports(
     listed, _, reachable = stub.replace("\r\n", "\n").partition(_NOT_LISTED)
     homes = _homes(listed)
     return list(homes), _loader(package, {**homes, **_homes(reachable)}, moved or {})
+
+
+def moved_to_top(module: str, *names: str) -> Callable[[str], Any]:
+    """Return `__getattr__` of a module whose names are now imported from `tool_search` alone."""
+
+    def load(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+        import warnings  # noqa: PLC0415 - only an older import needs it
+
+        text = f"{module}.{name} has moved: use `from tool_search import {name}`"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(import_module("tool_search"), name)
+
+    return load
 
 
 def _homes(stub: str) -> dict[str, str]:

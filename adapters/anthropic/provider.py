@@ -7,7 +7,7 @@ Source: Anthropic, "Messages API", "Streaming Messages", "Errors".
 Usage::
 
     from tool_search.adapters.anthropic import AnthropicProvider
-    from tool_search.providers.profiles import profile_for
+    from tool_search.providers.profile_choice import profile_for
 
     profile = profile_for("anthropic", "claude-sonnet-4-6")
     async with AnthropicProvider(profile=profile, api_key=key) as provider:

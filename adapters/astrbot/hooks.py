@@ -19,7 +19,8 @@ from tool_search.config.providers import Dialect, StrategyChoice
 from tool_search.errors import ProviderError, UnsupportedStrategyError
 from tool_search.hosts.kept_names import KeptNames
 from tool_search.providers.errors import ErrorAction, classify_error
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profile_choice import profile_for
+from tool_search.providers.profiles import ProviderProfile
 
 __all__ = [
     "KeptNamesHook",

@@ -28,7 +28,8 @@ from tool_search.adapters.wire.values import mapping_of
 from tool_search.catalog.names import COMMON, NameRule
 from tool_search.catalog.tool import Tool
 from tool_search.errors import ConfigurationError
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profile_choice import profile_for
+from tool_search.providers.profiles import ProviderProfile
 
 __all__ = [
     "PlaceSettings",

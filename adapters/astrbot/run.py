@@ -27,7 +27,8 @@ from tool_search.discovery.modes import tool_tokens
 from tool_search.discovery.search_tool import CALL_TOOL_NAME
 from tool_search.discovery.tool_order import OWN_TOOLS
 from tool_search.messages import Message, RequestPlan, ToolList
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profile_choice import profile_for
+from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.protocol import SearchResult
 from tool_search.search.index.ranking import Votes
 

@@ -8,7 +8,7 @@ Source: OpenAI, "Chat Completions API", "Error codes".
 Usage::
 
     from tool_search.adapters.openai_chat import OpenAIChatProvider
-    from tool_search.providers.profiles import profile_for
+    from tool_search.providers.profile_choice import profile_for
 
     profile = profile_for("openai_chat", "gpt-5.4")
     async with OpenAIChatProvider(profile=profile, api_key=key) as provider:

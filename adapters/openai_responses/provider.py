@@ -7,7 +7,7 @@ Source: OpenAI, "Responses API", "Streaming events", "Error codes".
 Usage::
 
     from tool_search.adapters.openai_responses import OpenAIResponsesProvider
-    from tool_search.providers.profiles import profile_for
+    from tool_search.providers.profile_choice import profile_for
 
     profile = profile_for("openai_responses", "gpt-5.4")
     async with OpenAIResponsesProvider(profile=profile, api_key=key) as provider:

@@ -24,7 +24,8 @@ from tool_search.catalog.tool import Tool
 from tool_search.config.providers import Dialect, StrategyChoice
 from tool_search.messages import DeclaredTool, Message, RequestPlan, ToolList
 from tool_search.providers.base import ReplyEnd, ReplyEvent
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profile_choice import profile_for
+from tool_search.providers.profiles import ProviderProfile
 from tool_search.testing import StandInServer
 
 KEY = "sk-a-secret-of-the-test-0123456789"

@@ -14,7 +14,7 @@ from tool_search.catalog.tool import Tool
 from tool_search.config.providers import Dialect
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 
 PROFILES = {
     "anthropic": profile_for("anthropic", "claude-sonnet-4-6"),

@@ -41,7 +41,8 @@ from tool_search.messages import (
     ToolCall,
     ToolList,
 )
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profile_choice import profile_for
+from tool_search.providers.profiles import ProviderProfile
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 GPT = profile_for("openai_chat", "gpt-5.4")

@@ -31,7 +31,8 @@ from tool_search.conversation.history import (
     visible_names,
 )
 from tool_search.messages import NativeReply
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profile_choice import profile_for
+from tool_search.providers.profiles import ProviderProfile
 
 RESPONSES = profile_for("openai_responses", "gpt-5.4")
 

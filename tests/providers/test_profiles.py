@@ -9,7 +9,7 @@ import pytest
 from tool_search import ProviderConfig, UnsupportedStrategyError, profile_for
 from tool_search.catalog.names import wire_name
 from tool_search.config.providers import ProfileMatch, ProfileSettings
-from tool_search.providers.profiles import profile_of
+from tool_search.providers.profile_choice import profile_of
 
 SUPPORTED = [
     "claude-sonnet-4-5", "claude-sonnet-4-5-20250929", "claude-sonnet-4-6", "claude-sonnet-5",

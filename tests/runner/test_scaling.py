@@ -25,7 +25,7 @@ from tool_search.adapters.openai_chat.wire import encode
 from tool_search.execution import tool_from_function
 from tool_search.messages import Message, RequestPlan
 from tool_search.providers.base import ReplyEnd, Usage
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 
 EACH = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.dialect)
 

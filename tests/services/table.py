@@ -14,7 +14,7 @@ from tool_search.config.providers import Dialect
 from tool_search.errors import AllProvidersFailedError
 from tool_search.events import Done
 from tool_search.providers.known import KNOWN_PROVIDERS, KnownProvider
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 from tool_search.providers.refusals import Answer, answers_in
 
 __all__ = ["Row", "all_rows", "outcome_of", "rule_named", "served"]

@@ -15,7 +15,7 @@ from tests.services.rules import RULES, TOOLS, Bot, ServiceRule, bot_of, declare
 from tests.services.test_sizes import answers, bot, codes
 from tool_search.config.providers import Dialect
 from tool_search.events import RunnerEvent, RunnerWarning
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 
 WITHOUT_EFFORT = RULES["functions have reasoning_effort none"]
 EFFORT_WORDS = (

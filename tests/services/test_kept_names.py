@@ -10,7 +10,7 @@ from tests.services.raw import RawService
 from tests.services.rules import xai
 from tests.services.test_sizes import TOOLS, answers, bot, codes
 from tool_search.catalog.names import COMMON, wire_name
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tool_search import Message, ToolCall
 from tool_search.adapters.openai_chat import wire
 from tool_search.errors import AllProvidersFailedError
 from tool_search.providers.known import NO_SIGNATURE
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 from tool_search.testing import check_openai_chat
 
 GEMINI = profile_for(

@@ -17,7 +17,7 @@ from tool_search import ExecutableTool, ProviderConfig, Tool, ToolSearchConfig, 
 from tool_search.adapters import build_provider
 from tool_search.events import Done, RunnerEvent, RunnerWarning
 from tool_search.messages import DeclaredTool, Message, RequestPlan, ToolList
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 
 MISTRAL = "mistral-large-2512"
 

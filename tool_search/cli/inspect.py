@@ -43,7 +43,8 @@ from tool_search.doctor.requests import (
 )
 from tool_search.errors import ConfigurationError
 from tool_search.messages import RequestPlan, StrategyName, ToolList
-from tool_search.providers.profiles import ProviderProfile, profile_for, profile_of
+from tool_search.providers.profile_choice import profile_for, profile_of
+from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import cache_plan
 
 __all__ = [

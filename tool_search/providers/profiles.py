@@ -1,50 +1,30 @@
 """Profiles: the capabilities of one model at one endpoint, without behaviour.
 
-The table in `known` has the known facts; a configuration's `profiles` replace them.
+`profile_choice.profile_for` makes one from the known facts and a configuration's `profiles`.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from types import MappingProxyType
-from typing import Literal
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Literal
 
+from tool_search._exports import moved_to_top
 from tool_search.catalog.names import COMMON, NameRule
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ProviderConfig, SearchForm
-from tool_search.config.kinds import dialect_of
+from tool_search.config.bot import SearchForm
 from tool_search.config.providers import (
     CacheKind,
     Dialect,
     MessageRules,
-    ProfileSettings,
     SchemaRules,
-    StrategyChoice,
 )
-from tool_search.config.strategies import (
-    AUTO,
-    StrategyFacts,
-    current_strategy_name,
-    registered_strategy,
-)
-from tool_search.errors import UnsupportedStrategyError
+from tool_search.config.strategies import StrategyFacts, registered_strategy
 from tool_search.messages import Phase, StrategyName
-from tool_search.providers.known import (
-    OWN_HOSTS,
-    ProviderFacts,
-    is_known_model,
-    known_facts,
-    stated_facts,
-)
 
-__all__ = ["ProviderProfile", "profile_for", "profile_of"]
+__all__ = ["ProviderProfile"]
 
-_log = logging.getLogger(__name__)
-_NO_PROFILES: Mapping[str, ProfileSettings] = MappingProxyType({})
+if not TYPE_CHECKING:
+    __getattr__ = moved_to_top(__name__, "profile_for")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,195 +163,3 @@ class ProviderProfile:
     def generic(self) -> ProviderProfile:
         """Return the same provider with the generic strategy."""
         return replace(self, strategy="generic")
-
-
-def profile_of(
-    config: ProviderConfig, profiles: Mapping[str, ProfileSettings] = _NO_PROFILES
-) -> ProviderProfile:
-    """Return the profile of a configured provider.
-
-    Args:
-        config: The provider's entry.
-        profiles: The configuration's `profiles`.
-
-    Raises:
-        UnsupportedStrategyError: The model cannot use the strategy of the entry.
-    """
-    profile = profile_for(
-        config.type,
-        config.model,
-        base_url=config.base_url,
-        strategy=config.strategy,
-        search_form=config.tool_search,
-        keeps_replies=config.previous_response_id,
-        profiles=profiles,
-        takes_cheapest=True,
-    )
-    # The owner's word; a null too, which takes ours away.
-    stated = "reasoning_effort" in config.extra_body
-    return replace(profile, reasons_with_tools=True) if stated else profile
-
-
-def profile_for(
-    dialect: str,
-    model: str,
-    *,
-    base_url: str | None = None,
-    strategy: StrategyChoice | StrategyFacts = AUTO,
-    search_form: SearchForm = "client",
-    keeps_replies: bool = False,
-    profiles: Mapping[str, ProfileSettings] = _NO_PROFILES,
-    takes_cheapest: bool = False,
-) -> ProviderProfile:
-    """Return the profile of a model at an endpoint.
-
-    An endpoint with the dialect of another vendor gets the generic strategy, unless
-    `strategy` or a profile names another: many take the dialect without tool search.
-
-    Args:
-        dialect: The kind of provider: `anthropic`, `openai-responses` (or `openai`) or
-            `openai-chat`.
-        model: The model's name.
-        base_url: The endpoint; None: the vendor's own.
-        strategy: The name of a registered strategy, or a strategy's class, registered or
-            not; `auto`: the strategy of `profiles`, or else the best that is known to work.
-        search_form: `tool_search` of a provider's configuration.
-        keeps_replies: `previous_response_id` of a provider's configuration.
-        profiles: A configuration's `profiles`, which replace known facts.
-        takes_cheapest: True if `auto` may be the bridge, whose found tools are called through
-            `call_tool`, for a vendor at which it costs less: as for the providers of a
-            configuration. A loop of one's own has found tools declared, under their names.
-
-    Raises:
-        ConfigurationError: The kind is unknown.
-        UnsupportedStrategyError: The strategy is unknown, or the model cannot use it.
-    """
-    dialect = dialect_of(dialect)
-    host = (_host(base_url) if base_url else "") or OWN_HOSTS[dialect]
-    stated = stated_facts(profiles, dialect, host, model)
-    facts: ProviderFacts = {**known_facts(dialect, host, model), **stated}
-    chosen = _strategy(dialect, model, strategy, facts, takes_cheapest=takes_cheapest)
-    # Who names a strategy has said what the model can do.
-    if not stated and strategy == AUTO and host == OWN_HOSTS[dialect]:
-        _warn_if_unknown(model, chosen.name)
-    responses = dialect == "openai_responses"
-    reasons = responses and _passes_reasoning_on(strategy, chosen, facts)
-    return ProviderProfile(
-        dialect=dialect,
-        model=model,
-        # Signatures, reasoning and kept replies are bound to the model that wrote them, and one
-        # gateway has many models at one host.
-        origin=f"{dialect}:{host}/{model}",
-        strategy=chosen.name,
-        max_tools=facts.get("max_tools"),
-        max_output_tokens=facts.get("max_output_tokens"),
-        max_deferred=facts.get("max_deferred") if chosen.uses_limits else None,
-        max_tool_bytes=facts.get("max_tool_bytes") if chosen.uses_limits else None,
-        name_rule=NameRule(facts.get("name_rule", "common")).keeping(*facts.get("kept_names", ())),
-        cache=facts.get("cache", "automatic"),
-        thinking_bound_to_prefix=facts.get("thinking_bound_to_prefix", False),
-        search_form=_search_form(search_form, chosen, facts, f"{model!r} at {host}"),
-        keeps_replies=keeps_replies and responses,
-        gives_reasoning=facts.get("gives_reasoning", reasons),
-        takes_strict=facts.get("takes_strict", False),
-        returns_reasoning=facts.get("returns_reasoning", True),
-        missing_reasoning=facts.get("missing_reasoning"),
-        reasoning_in_answers=facts.get("reasoning_in_answers", False),
-        missing_signature=facts.get("missing_signature"),
-        reasons_with_tools=facts.get("reasons_with_tools", True),
-        takes_result_pictures=facts.get("takes_result_pictures", True),
-        message_rules=facts.get("message_rules", "openai"),
-        empty_content=facts.get("empty_content"),
-        max_calls=facts.get("max_calls"),
-        schema_rules=facts.get("schema_rules", "json_schema"),
-        max_schema_levels=facts.get("max_schema_levels"),
-        max_description=facts.get("max_description"),
-        takes_pictures=facts.get("takes_pictures", True),
-        takes_stream_options=facts.get("takes_stream_options", True),
-        streams_calls=facts.get("streams_calls", True),
-        takes_tool_choice_none=facts.get("takes_tool_choice_none", True),
-        takes_tools=facts.get("takes_tools", True),
-        set_aside=frozenset(facts.get("set_aside", ())),
-    )
-
-
-@lru_cache(maxsize=256)
-def _warn_if_unknown(model: str, strategy: str) -> None:
-    # Cached, so that each model is named once. At other endpoints most models are unknown.
-    if not is_known_model(model):
-        _log.warning(
-            "model_not_known: the model %r is in no row of the table of known models: with the "
-            "strategy %r it sees the search tool and the tools that it found; if it can do more, "
-            "say so under `profiles`, and if it is misspelt, correct it",
-            model,
-            strategy,
-        )
-
-
-def _strategy(
-    dialect: Dialect,
-    model: str,
-    asked: StrategyChoice | StrategyFacts,
-    facts: ProviderFacts,
-    *,
-    takes_cheapest: bool,
-) -> StrategyFacts:
-    """Return the strategy that was asked for, or the best that is known to work."""
-    stated = facts.get("strategy")
-    wanted = stated if asked == AUTO else asked
-    native = facts.get("native")
-    if wanted is None:
-        if native is not None and facts.get("knows_native"):
-            return registered_strategy(native)
-        cheapest = facts.get("without_native", "generic") if takes_cheapest else "generic"
-        return registered_strategy(cheapest)
-    if isinstance(wanted, str):
-        wanted = registered_strategy(current_strategy_name(wanted))
-    if wanted.dialect not in (None, dialect):
-        raise UnsupportedStrategyError(
-            f"strategy {wanted.name!r} needs type {wanted.dialect}, not {dialect!r} (model "
-            f"{model!r}); use auto, generic or bridge, or name the type in the profile's match"
-        )
-    if wanted.requires and wanted.name not in (native, stated):
-        raise UnsupportedStrategyError(
-            f"strategy {wanted.name!r} needs {wanted.requires}, and {model!r} is not known to be "
-            "one; use auto or generic, or name the strategy in profiles"
-        )
-    return wanted
-
-
-def _passes_reasoning_on(
-    asked: StrategyChoice | StrategyFacts, chosen: StrategyFacts, facts: ProviderFacts
-) -> bool:
-    """True if the model reasons and the endpoint passes its family's features on."""
-    # A user who names a strategy of one dialect knows that the endpoint passes it on.
-    is_named = asked != AUTO and chosen.dialect is not None
-    return facts.get("reasons", False) and (facts.get("knows_native", False) or is_named)
-
-
-def _search_form(
-    asked: SearchForm, strategy: StrategyFacts, facts: ProviderFacts, model: str
-) -> SearchForm | Literal["additional"]:
-    """Return how definitions come; only Responses has several forms."""
-    has_forms = strategy.sends_definitions_in_messages and strategy.dialect == "openai_responses"
-    if has_forms and facts.get("search_form") != "additional":
-        return asked
-    if asked != "client":
-        had = "no tool search" if has_forms else f"the strategy {strategy.name}"
-        raise UnsupportedStrategyError(
-            f"tool_search: {asked} needs the strategy openai_responses and a model with tool "
-            f"search (gpt-5.4 or later, but not its nano); {model} has {had}; leave tool_search out"
-        )
-    return facts.get("search_form", "client")
-
-
-def _host(address: str) -> str:
-    """Return the host, with a port other than the scheme's own, without user and password."""
-    parts = urlsplit(address)
-    usual = {"https": 443, "http": 80}.get(parts.scheme)
-    try:
-        port = parts.port
-    except ValueError:
-        port = None
-    name = parts.hostname or ""
-    return f"{name}:{port}" if port not in (None, usual) else name

@@ -19,7 +19,7 @@ from tool_search.conversation.session import ToolSearchSession
 from tool_search.conversation.thinking import ThinkingRecord
 from tool_search.discovery.state import Discovery
 from tool_search.messages import ImagePart, Message, NativeReply, TextPart, ToolCall
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import Grant
 

@@ -20,7 +20,8 @@ from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.i18n import Language
 from tool_search.messages import ImagePart, Message, TextPart, ToolCall
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profile_choice import profile_for
+from tool_search.providers.profiles import ProviderProfile
 from tool_search.testing import check_request
 
 USER = {"role": "user", "content": "Weather?"}

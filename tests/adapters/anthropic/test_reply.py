@@ -11,7 +11,7 @@ from tool_search.adapters.anthropic.reply import StreamedReply, events_of, from_
 from tool_search.adapters.sdk.failures import ReplyFailedError
 from tool_search.messages import ToolCall
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent, Usage
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 THINKING = {"type": "thinking", "thinking": "Hm.", "signature": "sig"}

@@ -28,7 +28,8 @@ from tool_search.messages import (
     ToolCall,
     ToolList,
 )
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profile_choice import profile_for
+from tool_search.providers.profiles import ProviderProfile
 from tool_search.testing import check_anthropic
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")

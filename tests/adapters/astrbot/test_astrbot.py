@@ -21,7 +21,7 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.session import ToolSearchSession
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 

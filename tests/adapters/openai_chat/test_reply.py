@@ -11,7 +11,7 @@ from tool_search.adapters.openai_chat.reply import StreamedReply, from_wire
 from tool_search.adapters.sdk.failures import ReplyFailedError
 from tool_search.messages import ToolCall
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent, Usage
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 
 GPT = profile_for("openai_chat", "gpt-5.4")
 

@@ -12,7 +12,7 @@ from tests.adapters.contract import plan_of
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_chat.turns import nine_characters
 from tool_search.messages import Message, ToolCall
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 from tool_search.testing import check_openai_chat
 
 MISTRAL = profile_for("openai_chat", "mistral-large-2512", base_url="https://api.mistral.ai/v1")

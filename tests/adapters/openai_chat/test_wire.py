@@ -24,7 +24,7 @@ from tool_search.messages import (
     TextPart,
     ToolCall,
 )
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 from tool_search.testing import check_openai_chat
 
 GPT = profile_for("openai_chat", "gpt-5.4")

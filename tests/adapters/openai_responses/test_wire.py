@@ -23,7 +23,7 @@ from tool_search.messages import (
     ToolCall,
     ToolList,
 )
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 from tool_search.testing import check_request
 
 CLIENT = profile_for("openai_responses", "gpt-5.4")

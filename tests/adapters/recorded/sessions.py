@@ -25,7 +25,8 @@ from tool_search.conversation.calls import AnsweredCall
 from tool_search.conversation.session import CallResult, ToolSearchSession
 from tool_search.messages import Message, RequestPlan, ToolCall
 from tool_search.providers.base import ReplyEnd
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profile_choice import profile_for
+from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.protocol import SearchResult
 
 Way = Literal["auto", "generic", "deferred", "hosted"]

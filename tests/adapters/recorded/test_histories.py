@@ -20,7 +20,8 @@ from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.i18n import LANGUAGES, text
 from tool_search.messages import Message
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profile_choice import profile_for
+from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.protocol import SearchResult
 from tool_search.testing import check_request
 

@@ -24,7 +24,7 @@ from tool_search.config.providers import Dialect
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.messages import Message
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 from tool_search.testing import check_request
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.adapters.contract import ADAPTERS, KEY, Adapter, Provider
 from tests.loopback import listening
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 
 STREAM = "text/event-stream"
 Send = Callable[[bytes], Awaitable[None]]

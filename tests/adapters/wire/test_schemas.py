@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.services.rules import TREE, leads_back, levels
 from tool_search import Tool
 from tool_search.adapters.wire.schemas import moonshot_schema, sent_schema, sent_schema_json
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 from tool_search.testing.services.moonshot import moonshot_complaint
 
 NAMES = st.sampled_from(["a", "b", "c/d", "required"])

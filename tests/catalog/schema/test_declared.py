@@ -21,7 +21,7 @@ from tool_search.catalog.schema.declared import declare
 from tool_search.catalog.schema.keys import is_wire_key, wire_key
 from tool_search.catalog.schema.renaming import TooComplexError
 from tool_search.messages import DeclaredTool, ToolList
-from tool_search.providers.profiles import profile_for
+from tool_search.providers.profile_choice import profile_for
 from tool_search.testing.services.schemas import schema_faults
 from tool_search.testing.strict_schema import function_schema_problem
 

@@ -24,7 +24,7 @@ from tool_search.doctor.replay import only_searches
 from tool_search.errors import ToolSearchError
 from tool_search.events import Done, ProviderSwitched
 from tool_search.i18n import Language
-from tool_search.providers.profiles import profile_of
+from tool_search.providers.profile_choice import profile_of
 from tool_search.runner.providers import name_providers
 
 __all__ = ["Chat"]

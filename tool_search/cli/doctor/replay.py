@@ -26,7 +26,8 @@ from tool_search.doctor.examined import policy_of
 from tool_search.doctor.replay import Prices, Replays, replayed
 from tool_search.doctor.replay_plot import replay_svg
 from tool_search.errors import ConfigurationError, UnreadableRecordError
-from tool_search.providers.profiles import ProviderProfile, profile_for, profile_of
+from tool_search.providers.profile_choice import profile_for, profile_of
+from tool_search.providers.profiles import ProviderProfile
 from tool_search.values.json import encodable
 
 __all__ = ["replay_command"]

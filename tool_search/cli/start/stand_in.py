@@ -10,7 +10,7 @@ import typer
 from tool_search.cli.exits import say
 from tool_search.cli.terminal.language import spoken, wrong_use
 from tool_search.config.bot import BotConfig
-from tool_search.providers.profiles import profile_of
+from tool_search.providers.profile_choice import profile_of
 from tool_search.testing import KeywordModel, StandInServer
 
 __all__ = ["on_stand_in", "serve_stand_in_command", "stand_in"]
