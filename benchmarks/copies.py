@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_search import Tool, ToolCatalog
+from tool_search.catalog.near_copies import copies_of
 from tool_search.config.search import SearchSettings
 from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.search import build_index
@@ -74,7 +75,7 @@ def report(language: str, form: str, engine: str) -> str:
             first[place] += [catalog[name].server for name in names[:1]] == ["copier"]
             hits[place] += not set(row["relevant"]).isdisjoint(names)
     counts = f"{first[0]:4} -> {first[1]:3} | {hits[0]:4} -> {hits[1]:4} of {len(queries)}"
-    return f"{language:8} {form:8} {len(catalog.copies):4} of {len(tools)} | {counts}"
+    return f"{language:8} {form:8} {len(copies_of(catalog)):4} of {len(tools)} | {counts}"
 
 
 def main() -> None:

@@ -12,7 +12,6 @@ from typing import Any, TypedDict, TypeVar
 
 from tool_search.catalog.names import NAME_RULES, wire_name
 from tool_search.catalog.naming import NameBook, Source, name_tools, reserved_keys
-from tool_search.catalog.near_copies import near_copies
 from tool_search.catalog.text_limits import TextLimits
 from tool_search.catalog.tool import Tool
 from tool_search.errors import DuplicateToolError, InvalidToolError
@@ -216,18 +215,6 @@ class ToolCatalog(Mapping[str, Tool]):
     def by_source(self) -> dict[Source, Tool]:
         """Every tool by its source."""
         return {tool.source: tool for tool in self._tools.values()}
-
-    @cached_property
-    def copies(self) -> Mapping[str, str]:
-        """Servers' tools that repeat an older tool of another server, with that one's name."""
-        if self._given is None:
-            sources = (source for source in self.book.held if source in self.by_source)
-            return near_copies([self.by_source[source] for source in sources])
-        given, own = self._given, self.by_source
-        pairs = ((given[copy].source, given[older].source) for copy, older in given.copies.items())
-        return {
-            own[copy].name: own[older].name for copy, older in pairs if copy in own and older in own
-        }
 
     @cached_property
     def by_wire_name(self) -> dict[str, Tool]:

@@ -16,11 +16,13 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Protocol
 
-__all__ = ["near_copies", "words_of"]
+from tool_search.catalog.catalog import ToolCatalog
+
+__all__ = ["copies_of", "near_copies", "words_of"]
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORDS = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
@@ -56,6 +58,24 @@ class Described(Protocol):
     def source(self) -> tuple[str | None, str]:
         """The server, None for the operator's own tools, and its name for the tool."""
         ...
+
+
+def copies_of(catalog: ToolCatalog) -> Mapping[str, str]:
+    """Return the older tool's name for each tool of a catalog that nearly repeats it.
+
+    Compares the texts of all tools, once for each catalog and its views.
+    """
+    return catalog.once(_copies)
+
+
+def _copies(catalog: ToolCatalog) -> Mapping[str, str]:
+    given, own = catalog.given, catalog.by_source
+    if given is catalog:
+        return near_copies([own[source] for source in catalog.book.held if source in own])
+    pairs = ((given[copy].source, given[older].source) for copy, older in copies_of(given).items())
+    return {
+        own[copy].name: own[older].name for copy, older in pairs if copy in own and older in own
+    }
 
 
 def near_copies(tools: Sequence[Described]) -> dict[str, str]:

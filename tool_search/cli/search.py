@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.near_copies import copies_of
 from tool_search.catalog.tool import Tool
 from tool_search.cli.engines import index_of
 from tool_search.cli.exits import result_console, say_notices
@@ -146,7 +147,7 @@ def search_command(
             limit=limit,
             allowed=None,
             # A preset shows another system's ranking unchanged.
-            copies=tools.copies if preset is None else {},
+            copies=copies_of(tools) if preset is None else {},
             tools=tools,
         )
         reasons = _reasons(index, found) if explain else None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tool_search.catalog.near_copies import copies_of
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.history import MessageLog
@@ -147,7 +148,7 @@ class Preloading:
                 query,
                 limit=limit,
                 allowed=lambda name: permits(catalog[name]),
-                copies=catalog.copies,
+                copies=copies_of(catalog),
                 tools=catalog,
             )
         except Exception:  # noqa: BLE001  # engines are pluggable; the model can still search

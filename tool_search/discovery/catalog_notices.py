@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import Source, name_keys
+from tool_search.catalog.near_copies import copies_of
 from tool_search.catalog.tool import Tool
 from tool_search.messages import Notice
 from tool_search.values.clean_text import clean_name
@@ -44,7 +45,7 @@ def copy_notices(catalog: ToolCatalog) -> tuple[Notice, ...]:
 
     Compares the texts of all tools, once for each catalog.
     """
-    copies = catalog.copies
+    copies = copies_of(catalog)
     if not copies:
         return ()
     pairs = [(catalog[name], catalog[older]) for name, older in list(copies.items())[:_MAX_NAMED]]

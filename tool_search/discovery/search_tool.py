@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.near_copies import copies_of
 from tool_search.catalog.tool import Tool
 from tool_search.discovery.catalog_language import catalog_languages, languages_text
 from tool_search.discovery.queries import (
@@ -195,7 +196,7 @@ class ToolSearchTool:
             query,
             limit=max(limit + discovered, min(len(listed), _MAX_SELECTED)),
             allowed=allowed,
-            copies=self._catalog.copies,
+            copies=copies_of(self._catalog),
             tools=self._catalog,
         )
         exact = (match.name for match in found.matches if listed and match.score >= _EXACT)

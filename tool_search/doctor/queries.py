@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.near_copies import copies_of
 from tool_search.config.search import SearchSettings
 from tool_search.doctor.findings import Finding
 from tool_search.search import SearchResult, build_index
@@ -41,7 +42,7 @@ def explained_search(
         SearchError: The engine cannot index these tools, or failed.
     """
     index = build_index(catalog.deferred, settings)
-    copies = catalog.copies if settings.preset is None else {}
+    copies = copies_of(catalog) if settings.preset is None else {}
     found = search_older_first(
         index, query, limit=limit, allowed=None, copies=copies, tools=catalog
     )

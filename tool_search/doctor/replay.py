@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.near_copies import copies_of
 from tool_search.catalog.tokens import estimate_tokens
 from tool_search.config.bot import BotConfig
 from tool_search.conversation.record import ConversationRecord, message_digest
@@ -223,7 +224,7 @@ class _Replay:
             query,
             limit=self.limit,
             allowed=None,
-            copies=self.catalog.copies,
+            copies=copies_of(self.catalog),
             tools=self.catalog,
         )
         return tuple(match.name for match in result.matches)

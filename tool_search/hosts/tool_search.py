@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from tool_search.catalog.catalog import CorePolicy, ToolCatalog
+from tool_search.catalog.near_copies import copies_of
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.record import ConversationRecord
@@ -192,7 +193,7 @@ class ToolSearch:
                 query,
                 limit=self._config.max_results if limit is None else limit,
                 allowed=allowed,
-                copies=catalog.copies,
+                copies=copies_of(catalog),
                 tools=catalog,
             )
         except Exception as exc:  # noqa: BLE001  # engines are pluggable: the host goes on without a ranking

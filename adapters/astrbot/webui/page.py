@@ -14,6 +14,7 @@ from tool_search.adapters.astrbot.settings import AstrBotSettings
 from tool_search.adapters.astrbot.status import unmatched_patterns
 from tool_search.adapters.astrbot.webui.activity import Activity, Moment
 from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.near_copies import copies_of
 from tool_search.catalog.tool import Tool
 from tool_search.discovery.modes import tool_tokens
 from tool_search.discovery.search_tool import clean_description
@@ -111,7 +112,7 @@ class ToolSearchPage:
             query,
             limit=_MAX_TRIED,
             allowed=None,
-            copies=catalog.copies,
+            copies=copies_of(catalog),
             tools=catalog,
         )
         names = [match.name for match in found.matches]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conversations import Chat
 from tool_search import Tool, ToolCatalog
-from tool_search.catalog.near_copies import near_copies
+from tool_search.catalog.near_copies import copies_of, near_copies
 from tool_search.discovery.catalog_notices import copy_notices
 from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.search import build_index
@@ -65,7 +65,7 @@ def test_no_planted_copy_takes_the_place_of_the_tool_it_repeats(language: str, f
         taken += [catalog[name].server for name in hits[:1]] == ["evil"]
         found = [match.name for match in search.run({"query": reported_text}).matches]
         for place, name in enumerate(found):
-            older = catalog.copies.get(name)
+            older = copies_of(catalog).get(name)
             # Nothing comes before what the query does not find.
             assert older not in hits or older in found[:place]
     if form in ("same", "doubled"):
@@ -163,7 +163,7 @@ def test_neither_own_tools_nor_those_of_one_server_are_copies() -> None:
 def test_who_is_older_stays_so_when_listings_change_places() -> None:
     copy = of("evil", "post", SEND.description)
     first = ToolCatalog([SEND, copy])
-    assert ToolCatalog([copy, SEND], names=first.book).copies == {"post": "send"}
+    assert copies_of(ToolCatalog([copy, SEND], names=first.book)) == {"post": "send"}
 
 
 def test_the_operator_is_told_of_copies() -> None:

@@ -38,7 +38,7 @@ def search_older_first(
         query: As for `ToolSearchIndex.search`.
         limit: Maximum number of matches.
         allowed: Returns True for the name of a tool that may be found.
-        copies: The older tool's name for each copy, as `ToolCatalog.copies`.
+        copies: The older tool's name for each copy, as `copies_of` gives it.
         tools: The definitions, by name.
     """
     if not copies or limit <= 0:
