@@ -42,11 +42,11 @@ from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.calls import RunCall
-from tool_search.conversation.view import ToolView
 from tool_search.errors import ConfigurationError, InvalidToolError
 from tool_search.execution.results import as_text
 from tool_search.hosts.loop_thread import LoopThread
 from tool_search.hosts.tool_search import ToolSearch
+from tool_search.hosts.view import ToolView
 from tool_search.providers.known import CLAUDE_MAX_DEFERRED, CLAUDE_MAX_TOOL_BYTES
 from tool_search.providers.profile_choice import profile_for
 from tool_search.search.index.protocol import SearchMatch, SearchResult

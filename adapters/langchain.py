@@ -40,9 +40,10 @@ except ImportError as exc:
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.providers import Dialect
 from tool_search.conversation.calls import RunCall
-from tool_search.conversation.view import ToolView, append_instructions
+from tool_search.conversation.view import append_instructions
 from tool_search.hosts.kept_names import KeptNames
 from tool_search.hosts.tool_search import ToolSearch
+from tool_search.hosts.view import ToolView
 from tool_search.messages import ToolList
 from tool_search.providers.profile_choice import profile_for
 from tool_search.providers.profiles import ProviderProfile

@@ -37,8 +37,8 @@ except ImportError as exc:
     ) from exc
 
 from tool_search.config.bot import ToolSearchConfig
-from tool_search.conversation.view import ToolView
 from tool_search.hosts.tool_search import ToolSearch
+from tool_search.hosts.view import ToolView
 from tool_search.search.index.protocol import SearchResult
 
 __all__ = ["RankedToolSearch"]

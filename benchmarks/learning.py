@@ -27,7 +27,6 @@ from search import MACRO, read_queries, read_tools
 from tool_search.catalog.tool import Tool
 from tool_search.config.search import SearchSettings
 from tool_search.search import JudgedQuery, ToolSearchIndex, build_index
-from tool_search.search.build import EMBEDDING_ENGINES
 from tool_search.search.learned import (
     DEFAULT_VOTING,
     HALF_LIFE_S,
@@ -69,7 +68,7 @@ class Learnable:
     def read(cls, folder: Path, settings: SearchSettings) -> Learnable:
         """Return the set of a folder, every query asked once."""
         # Every query is asked several times, and embedded once.
-        embeds = settings.engine in EMBEDDING_ENGINES
+        embeds = settings.embeds
         embedder = Remembering(load_embedder(settings.embedder)) if embeds else None
         tools = read_tools(folder)
         index = build_index(tools, settings, embedder=embedder)

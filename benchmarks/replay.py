@@ -33,10 +33,10 @@ from tool_search.catalog.tool import Tool
 from tool_search.cli.application import app
 from tool_search.config.bot import ProviderConfig, ToolSearchConfig
 from tool_search.conversation.record import ConversationRecord
-from tool_search.conversation.session import ToolSearchSession
 from tool_search.demo.script import TURNS, script
 from tool_search.demo.toolbox import TOOLBOX
 from tool_search.execution import executable_tools
+from tool_search.execution.session import ToolSearchSession
 from tool_search.providers.profile_choice import profile_for
 from tool_search.runner.runner import ToolSearchRunner
 from tool_search.stores import SQLiteStore

@@ -20,7 +20,7 @@ from tool_search.execution.functions import tool_from_function as tool_from_func
 # own loop
 from tool_search.conversation.calls import RunCall as RunCall
 from tool_search.conversation.session import CallResult as CallResult
-from tool_search.conversation.session import ToolSearchSession as ToolSearchSession
+from tool_search.execution.session import ToolSearchSession as ToolSearchSession
 from tool_search.execution.call_runner import CallOptions as CallOptions
 from tool_search.execution.call_runner import CallRunner as CallRunner
 from tool_search.messages import ToolCall as ToolCall
@@ -28,7 +28,7 @@ from tool_search.providers.profiles import ProviderProfile as ProviderProfile
 from tool_search.providers.profile_choice import profile_for as profile_for
 
 # hosts
-from tool_search.conversation.view import ToolView as ToolView
+from tool_search.hosts.view import ToolView as ToolView
 from tool_search.conversation.view import append_instructions as append_instructions
 from tool_search.hosts.tool_search import ToolSearch as ToolSearch
 

@@ -20,11 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_search.adapters.astrbot.installation import HookState, InstalledHooks
-from tool_search.adapters.astrbot.kept import (
-    ConversationId,
-    KeptConversation,
-    KeptConversations,
-)
+from tool_search.adapters.astrbot.kept import ConversationId, KeptConversation, KeptConversations
 from tool_search.adapters.astrbot.preferences import (
     PlaceSettings,
     calls_tools,
@@ -66,13 +62,15 @@ from tool_search.catalog.naming import NameBook
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.calls import allowed_to_all
-from tool_search.conversation.view import ToolView, ViewServices
+from tool_search.conversation.search_services import SearchServices
+from tool_search.conversation.view import ViewServices
 from tool_search.discovery.modes import tool_tokens
 from tool_search.hosts.tool_search import ToolSearch
+from tool_search.hosts.view import ToolView
 from tool_search.messages import Message, Notice, user_message
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.runner.learning import Learning
-from tool_search.search.index.ranking import Votes
+from tool_search.search.index.protocol import Votes
 from tool_search.stores import MemoryStore, SQLiteStore
 from tool_search.strategies import ToolsAssembler
 
@@ -136,8 +134,7 @@ class AstrBotToolSearch:
         self._last_good, self.settings = follow_settings(settings or {}, folder)
         self._tools = TranslatedTools()
         self._warn = WarnOnce(_log)
-        # A view holds this object by it, and so a run its plugin's copy of the library.
-        self._services = ViewServices(assembler=ToolsAssembler(), notify=self._log_notice)
+        self._assembler = ToolsAssembler()
         self._conversations: OrderedDict[ConversationId, AstrBotConversation] = OrderedDict()
         self.places = PlaceSettings(folder and folder / "places.json")
         self._kept = KeptConversations(folder and folder / "conversations.json")
@@ -395,17 +392,18 @@ class AstrBotToolSearch:
         found: Iterable[str],
         **turn: Any,
     ) -> ToolView:
-        services = replace(self._services, votes=lambda: learned.votes)
+        # A view holds this object by `notify`, and so a run its plugin's copy of the library.
+        services = ViewServices(
+            assembler=self._assembler,
+            search=SearchServices(config),
+            votes=lambda: learned.votes,
+            notify=self._log_notice,
+        )
         return ToolView(
             catalog, config=config, services=services, found=found, hidden="keep", **turn
         )
 
-    def _replace(
-        self,
-        request: Any,
-        conversation: AstrBotConversation,
-        turn: _Turn,
-    ) -> None:
+    def _replace(self, request: Any, conversation: AstrBotConversation, turn: _Turn) -> None:
         """Change the request; its tool set comes last, after everything else has worked.
 
         The instructions are left out for a provider that calls no tools. A fallback that calls

@@ -10,7 +10,7 @@ import pytest
 
 from tool_search import SearchSettings, Tool, build_index, load_config
 from tool_search.cli.engines import index_of
-from tool_search.config.plugins import installed_engines
+from tool_search.config.engines import installed_engines
 from tool_search.errors import ConfigurationError, SearchError
 
 MODULE = '''

@@ -6,7 +6,8 @@ import pytest
 
 from tests.conversations import Chat, tool, toolbox
 from tool_search import CallResult, Message, RunCall, Tool, ToolCall
-from tool_search.conversation.search_trail import Lesson, SearchTrail, can_teach
+from tool_search.conversation.search_trail import SearchTrail, can_teach
+from tool_search.discovery.services import Lesson
 from tool_search.search.index.protocol import SearchMatch, SearchResult
 
 TOOLS = [

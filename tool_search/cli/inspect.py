@@ -30,7 +30,6 @@ from tool_search.config.loading import load_config
 from tool_search.config.provider_strings import provider_from_string
 from tool_search.config.providers import Dialect, ProfileSettings
 from tool_search.conversation.record import ConversationRecord
-from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.modes import Mode, tool_tokens
 from tool_search.discovery.search_tool import clean_description
@@ -42,6 +41,7 @@ from tool_search.doctor.requests import (
     planned_request,
 )
 from tool_search.errors import ConfigurationError
+from tool_search.execution.session import ToolSearchSession
 from tool_search.messages import RequestPlan, StrategyName, ToolList
 from tool_search.providers.profile_choice import profile_for, profile_of
 from tool_search.providers.profiles import ProviderProfile

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from importlib import import_module
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -16,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from tool_search.config.plugins import installed_engines
+from tool_search.config.engines import EMBEDDING_ENGINES, ENGINES, PRESETS, installed_engines
 from tool_search.config.problems import dotted, problems
 from tool_search.errors import ConfigurationError
 
@@ -39,8 +38,6 @@ FusionName = Literal["coverage", "weights", "rrf"]
 EmbedderKind = Literal["openai", "sentence-transformers", "fastembed"]
 SegmenterName = Literal["builtin", "jieba"]
 AnswerForm = Literal["names", "tools"]
-# Settings are a lower layer than search, so its table of engines is loaded by name.
-_TABLE = "tool_search.search.build"
 _Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
 _Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
@@ -211,7 +208,7 @@ class SearchSettings(Settings):
 
     Attributes:
         engine: The ranking: an engine of this package, or one that another installed
-            package brings; see `tool_search.config.plugins`.
+            package brings; see `tool_search.config.engines`.
         min_relevance: From 0 to 1; hits below this share of what the query could reach are
             dropped.
         segmenter: Cuts Chinese: `builtin` into characters and pairs, `jieba` into words,
@@ -248,6 +245,11 @@ class SearchSettings(Settings):
     vector_cache: Annotated[str, Field(min_length=1)] | None = "auto"
     index_cache: Annotated[str, Field(min_length=1)] | None = None
 
+    @property
+    def embeds(self) -> bool:
+        """True if a search embeds its query, and so may wait for an embedder."""
+        return self.engine in EMBEDDING_ENGINES
+
     @model_validator(mode="before")
     @classmethod
     def _as_preset(cls, value: Any) -> Any:
@@ -263,7 +265,7 @@ class SearchSettings(Settings):
     @field_validator("engine")
     @classmethod
     def _is_engine(cls, value: str) -> str:
-        shipped = tuple(import_module(_TABLE).ENGINES)
+        shipped = tuple(ENGINES)
         if value not in shipped:
             others = sorted(installed_engines().keys() - set(shipped))
             if value not in others:
@@ -290,7 +292,7 @@ class SearchSettings(Settings):
             return value
         engines = _engines_of_preset(value)
         if not engines:
-            raise ValueError(f"there are {', '.join(import_module(_TABLE).PRESETS)}")
+            raise ValueError(f"there are {', '.join(PRESETS)}")
         engine = info.data.get("engine")
         if engine not in (None, *engines):
             raise ValueError(
@@ -316,5 +318,5 @@ class SearchSettings(Settings):
 
 def _engines_of_preset(preset: str) -> tuple[str, ...]:
     """Return the engines that a preset can have, its default first; empty if unknown."""
-    row = import_module(_TABLE).PRESETS.get(preset)
+    row = PRESETS.get(preset)
     return tuple(row.indexes) if row else ()

@@ -16,7 +16,8 @@ from tool_search.catalog.names import NAME_RULES, wire_name
 from tool_search.catalog.schema.renaming import TooComplexError
 from tool_search.catalog.tool import Tool
 from tool_search.catalog.validation import complaints_about
-from tool_search.discovery.search_tool import ToolSearchTool, clean_match
+from tool_search.discovery.definitions import clean_match
+from tool_search.discovery.services import SearchTool
 from tool_search.discovery.state import DiscoveryState
 from tool_search.i18n import Language, text
 from tool_search.messages import (
@@ -145,7 +146,7 @@ class CallResolver:
         catalog: ToolCatalog,
         discoveries: DiscoveryState,
         core: Collection[str],
-        search_tool: ToolSearchTool | None,
+        search_tool: SearchTool | None,
         search_tool_name: str,
         call_tool_name: str,
         language: Language,
@@ -241,7 +242,7 @@ class CallResolver:
         return present
 
     def _search(
-        self, call: ToolCall, search_tool: ToolSearchTool, arguments: Mapping[str, Any]
+        self, call: ToolCall, search_tool: SearchTool, arguments: Mapping[str, Any]
     ) -> AnsweredCall:
         result = self.search(search_tool, arguments)
         return AnsweredCall(
@@ -251,7 +252,7 @@ class CallResolver:
             result=result,
         )
 
-    def search(self, search_tool: ToolSearchTool, arguments: Mapping[str, Any]) -> SearchResult:
+    def search(self, search_tool: SearchTool, arguments: Mapping[str, Any]) -> SearchResult:
         """Return what a search finds of the tools that this caller may have."""
         return search_tool.run(
             arguments,

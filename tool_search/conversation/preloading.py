@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tool_search.catalog.near_copies import copies_of
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.history import MessageLog
@@ -23,9 +22,7 @@ from tool_search.conversation.tools import ToolState
 from tool_search.discovery.missing_tool import says_tool_is_missing
 from tool_search.discovery.state import Discovery, DiscoveryState
 from tool_search.messages import Message
-from tool_search.search.index.older_first import search_older_first
 from tool_search.search.index.protocol import SearchMatch
-from tool_search.search.text.query_language import parse_query, selected_names
 from tool_search.values.redaction import log_failure
 
 __all__ = ["Preloading"]
@@ -136,20 +133,13 @@ class Preloading:
         query, catalog = message[:_MAX_QUERY_CHARS], self.tools.catalog
         if not any(char.isalnum() for char in query):
             return []
-        # A user's words choose tools by their meaning, never by operators.
-        if selected_names(query) or parse_query(query) is not None:
-            return []
         index = self.tools.searched_index
         if index is None:
             return []
         try:
-            found = search_older_first(
-                index,
-                query,
-                limit=limit,
-                allowed=lambda name: permits(catalog[name]),
-                copies=copies_of(catalog),
-                tools=catalog,
+            # A user's words choose tools by their meaning, never by operators.
+            found = self.tools.search.rank(
+                index, catalog, query, limit=limit, allowed=lambda name: permits(catalog[name])
             )
         except Exception:  # noqa: BLE001  # engines are pluggable; the model can still search
             log_failure(_log, "no tools can be loaded for a message")

@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tool_search.conversation.calls import CallDecision, RunCall
+from tool_search.discovery.services import Lesson
 from tool_search.search.index.protocol import SearchResult
 from tool_search.search.learned import evidence_words
 from tool_search.search.text.query import QUOTATION
@@ -31,22 +31,6 @@ __all__ = ["Lesson", "SearchTrail", "can_teach"]
 _AGAIN_IN_OTHER_WORDS = 0.5
 _IN_THE_NEXT_TURN = 0.25
 _MAX_SEARCHES = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lesson:
-    """A query that a tool answered.
-
-    Attributes:
-        query: The query as it was asked.
-        tool: The tool's canonical name.
-        strength: 1; one half if another query found the tool, one quarter if the call was
-            in the next turn.
-    """
-
-    query: str
-    tool: str
-    strength: float = 1.0
 
 
 def can_teach(query: str, names: Iterable[str]) -> bool:
@@ -120,14 +104,6 @@ class SearchTrail:
     def replied(self) -> None:
         """Begin a reply of the model; its calls are made at once."""
         self._step += 1
-
-    def answered(self, decision: CallDecision, *, is_error: bool) -> None:
-        """Record the result of a call: a search may teach later, a success teaches now."""
-        if isinstance(decision, RunCall):
-            if not is_error:
-                self.succeeded(decision.tool.name)
-        elif decision.result is not None:
-            self.searched(decision.result)
 
     def searched(self, result: SearchResult) -> None:
         """Record a search, which may teach later."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
+from tool_search._exports import moved_to_top
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
@@ -28,7 +28,7 @@ from tool_search.conversation.calls import (
     allowed_to_all,
     result_message,
 )
-from tool_search.conversation.denied_tools import LeftOut, referred_names, shown_tools
+from tool_search.conversation.denied_tools import shown_tools
 from tool_search.conversation.history import (
     MessageLog,
     checked,
@@ -37,22 +37,17 @@ from tool_search.conversation.history import (
     with_own_ids,
     without_blocks,
 )
-from tool_search.conversation.own_loop import RunsCalls, catalog_and_runner, may_ask_of, run_call
 from tool_search.conversation.preloading import Preloading
 from tool_search.conversation.record import ConversationRecord
-from tool_search.conversation.search_trail import Lesson
 from tool_search.conversation.sent_history import SentHistory
 from tool_search.conversation.synthetic_searches import SyntheticSearches
-from tool_search.conversation.thinking import PrefixBoundThinking
-from tool_search.conversation.tools import ToolState
-from tool_search.discovery.modes import Mode, ModeDecision
-from tool_search.discovery.search_tool import instructed
-from tool_search.discovery.state import Discovery, DiscoveryState
+from tool_search.discovery.modes import ModeDecision
+from tool_search.discovery.services import Lesson, SearchesCatalogs
+from tool_search.discovery.state import Discovery
 from tool_search.errors import SessionError
 from tool_search.i18n import text
 from tool_search.messages import (
     ContentPart,
-    KeptWork,
     Message,
     Notice,
     Phase,
@@ -61,11 +56,14 @@ from tool_search.messages import (
     user_message,
 )
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.ranking import Votes
-from tool_search.strategies import PlanInput, StrategySet, ToolsAssembler, ToolSearchStrategy
+from tool_search.search.index.protocol import Votes
+from tool_search.strategies import ToolsAssembler, ToolSearchStrategy
 from tool_search.values.look_alikes import look_alike_keys
 
-__all__ = ["CallResult", "ToolSearchSession"]
+__all__ = ["CallResult", "Session"]
+
+if not TYPE_CHECKING:
+    __getattr__ = moved_to_top(__name__, "ToolSearchSession")
 
 
 @dataclass(slots=True)
@@ -85,7 +83,7 @@ class _UserTurn:
     had_second_chance: bool = False
 
 
-class ToolSearchSession(ToolConversation):
+class Session(ToolConversation):
     """The state of one conversation, and the plan of its next request.
 
     The first turn freezes the language, the mode, the core's order and the search tool's
@@ -94,7 +92,7 @@ class ToolSearchSession(ToolConversation):
 
     Args:
         catalog: The tools.
-        tools: Functions and `ExecutableTool`s that `run` executes; instead of a catalog.
+        search: What searches the catalog.
         config: The settings.
         system_prompt: The system prompt of the bot's owner.
         max_tools: The longest tool list that every provider of the bot takes.
@@ -107,11 +105,13 @@ class ToolSearchSession(ToolConversation):
         sent: The parts of the history that requests carry.
     """
 
+    _announces_hidden = True
+
     def __init__(
         self,
-        catalog: ToolCatalog | None = None,
+        catalog: ToolCatalog,
         *,
-        tools: Iterable[Any] = (),
+        search: SearchesCatalogs,
         config: ToolSearchConfig | None = None,
         system_prompt: str = "",
         max_tools: int | None = None,
@@ -120,15 +120,18 @@ class ToolSearchSession(ToolConversation):
         history: HistorySettings | None = None,
         strategies: Iterable[ToolSearchStrategy] = (),
     ) -> None:
-        catalog, self._runner = catalog_and_runner(catalog, tools)
-        self._config = config or ToolSearchConfig()
-        name = record.search_tool.name if record else self._config.search_tool_name
-        self._system_prompt = system_prompt
-        self._strategies = StrategySet(strategies, assembler or ToolsAssembler())
-        self._discoveries = DiscoveryState(record.discoveries if record else ())
-        self._tools = ToolState(
-            catalog, config=self._config, discoveries=self._discoveries, max_tools=max_tools
+        config = config or ToolSearchConfig()
+        super().__init__(
+            catalog,
+            config=config,
+            search=search,
+            assembler=assembler or ToolsAssembler(),
+            record=record,
+            max_tools=max_tools,
+            strategies=strategies,
         )
+        name = record.search_tool.name if record else config.search_tool_name
+        self._system_prompt = system_prompt
         self._log = MessageLog(record.history if record else (), search_tool_name=name)
         self._searches = SyntheticSearches(
             name,
@@ -136,9 +139,7 @@ class ToolSearchSession(ToolConversation):
             former=record.former_search_names if record else (),
         )
         parts = self._tools, self._discoveries, self._searches, self._log
-        self._preloading = Preloading(self._config, *parts, record.shadow if record else ())
-        self._thinking = PrefixBoundThinking(record.thinking if record else None)
-        self._kept = KeptWork()
+        self._preloading = Preloading(config, *parts, record.shadow if record else ())
         self.sent = SentHistory(
             self._log,
             tools=self._tools,
@@ -148,13 +149,7 @@ class ToolSearchSession(ToolConversation):
             omissions=record.omissions if record else (),
         )
         self._planned = 0
-        self._refused: frozenset[str] = frozenset()
         self._turn = _UserTurn()
-        self._left_out = LeftOut(record.left_out if record else None)
-        self._turn_order: tuple[str, ...] = ()
-        if record is not None:
-            self._tools.restore(record)
-            self._turn_order = self._tools.tool_order.declared_order
 
     @property
     def history(self) -> tuple[Message, ...]:
@@ -194,20 +189,13 @@ class ToolSearchSession(ToolConversation):
         Raises:
             SessionError: No turn has begun yet.
         """
-        frozen, tool_order = self._tools.frozen, self._tools.tool_order
-        return ConversationRecord(
-            language=frozen.language,
-            decision=frozen.decision,
-            search_tool=frozen.search_tool,
-            tool_order=tool_order.record(frozen.decision.mode),
-            discoveries=self._discoveries.entries,
+        kept = self._kept_record(
             insertion_points=self._searches.insertion_points,
-            history=self.history,
-            thinking=self._thinking.record,
-            left_out=self._left_out.digests,
-            configured=frozen.configured,
-            listing=frozen.listing or "",
             former_search_names=self._searches.former,
+        )
+        return replace(
+            kept,
+            history=self.history,
             omissions=self.sent.omissions,
             shadow=self._preloading.shadow,
         )
@@ -236,7 +224,7 @@ class ToolSearchSession(ToolConversation):
             hidden: The treatment of tools that the user may not call, but that the
                 conversation refers to: as `permissions.hidden`.
             may_ask: Returns True for a tool some call of which asks the user for permission;
-                such a tool is not loaded without a search. None: as the session's own `tools` say.
+                such a tool is not loaded without a search. None: no call does.
             messages: The user's message, and those of an earlier try; instead of `content`.
 
         Returns:
@@ -258,11 +246,15 @@ class ToolSearchSession(ToolConversation):
         for message in messages:
             self._log.append(message)
         self._introduce()
-        turn.may_ask = may_ask or may_ask_of(self._runner, self.language, turn.roles)
+        turn.may_ask = may_ask or self._may_ask_of(turn.roles)
         preloaded = self._preloading.run(permits=self.permits, may_ask=turn.may_ask)
         self.sent.keep_within_limits()
         self._turn_order = self._tools.tool_order.declared_order
         return preloaded
+
+    def _may_ask_of(self, roles: frozenset[str]) -> Callable[[Tool], bool]:  # noqa: ARG002  # for sessions that run calls
+        """Return a function that says if some call of a tool asks for permission."""
+        return lambda _: False
 
     def plan(
         self, profile: ProviderProfile, *, phase: Phase = "answer", selected: Sequence[str] = ()
@@ -280,24 +272,13 @@ class ToolSearchSession(ToolConversation):
         """
         self._asked = profile
         mode, fitted = self.decision.mode, self._tools.fit(profile)
+        self._tools.freeze_listing(self.permits)
         if self.decision.mode != mode:
-            self._tools.freeze_listing(self.permits)
             self._introduce()
-        conversation = self._conversation(fitted, tuple(dict.fromkeys(selected)))
-        if conversation.mode != "skills_like" and phase != "final":
-            phase = "answer"
         self._planned = len(self._log)
-        if fitted.thinking_bound_to_prefix:
-            plan = self._thinking.plan(
-                lambda start: self._strategies.plan(
-                    replace(conversation, thinking_from=start), phase=phase
-                )
-            )
-        else:
-            self._thinking.interrupt()
-            plan = self._strategies.plan(conversation, phase=phase)
-        self._tools.notice_schemas(plan.tools.incomplete)
-        return plan
+        history = self.sent.to(fitted)
+        conversation = self._plan_input(fitted, history, self._system_prompt, selected=selected)
+        return self._request(conversation, phase)
 
     def second_chance(self, reply: Message) -> tuple[Discovery, ...]:
         """Return tools for a reply that says it has none, found by one search of ours.
@@ -381,30 +362,20 @@ class ToolSearchSession(ToolConversation):
             self._check_awaited(result.decision.call)
             self._log.append(result_message(result, self.language))
             self._discover(result.decision)
-            self._tools.trail.answered(result.decision, is_error=result.is_error)
+            self._teach(result)
         new = self._discoveries.entries[before:]
         self._tools.tool_order.append(entry.name for entry in new)
         self._tools.notice_schemas(entry.tool for entry in new)
         return new
 
-    async def run(
-        self, call: ToolCall, *, runner: RunsCalls | None = None, context: Any = None
-    ) -> CallResult:
-        """Decide, execute and commit a call that `accept` returned; return its result.
-
-        Args:
-            call: The call.
-            runner: A `CallRunner`; None: that of the session's `tools`.
-            context: The `ToolContext` for tools; None: the turn's language and roles.
-
-        Raises:
-            SessionError: Nothing runs calls, or the call has its result already.
-        """
-        self._check_awaited(call)
-        waits = call.name == self.search_tool_name and self._tools.embeds
-        return await run_call(
-            self, call, runner or self._runner, context, roles=self._turn.roles, waits=waits
-        )
+    def _teach(self, result: CallResult) -> None:
+        """Let a search teach later, and a success teach now."""
+        decision, trail = result.decision, self._tools.trail
+        if isinstance(decision, RunCall):
+            if not result.is_error:
+                trail.succeeded(decision.tool.name)
+        elif decision.result is not None:
+            trail.searched(decision.result)
 
     def _check_awaited(self, call: ToolCall) -> None:
         if not self._log.awaits(call.id):
@@ -532,58 +503,12 @@ class ToolSearchSession(ToolConversation):
             self._log.insert(place, search)
             self.sent.follow_inserted(place, len(search))
 
-    def _conversation(self, profile: ProviderProfile, selected: tuple[str, ...]) -> PlanInput:
-        frozen, tool_order = self._tools.frozen, self._tools.tool_order
-        mode = frozen.decision.mode
-        if mode == "skills_like" and profile.thinking_bound_to_prefix:
-            mode = "full"  # nothing is deferred: its phases would change the list in a turn
-        searching = mode == "tool_search"
-        prompt, name = self._system_prompt, self._tools.search_tool_name
-        note = text("search.loaded", self.language) if self._config.boundary_text else ""
-        return PlanInput(
-            catalog=self._tools.catalog,
-            retained=tool_order.retained(self._discoveries),
-            profile=profile,
-            mode=mode,
-            catalog_order=tool_order.catalog_order,
-            declared_order=self._turn_order
-            if profile.thinking_bound_to_prefix
-            else tool_order.declared_order,
-            core=tool_order.core,
-            search_tool=frozen.search_tool if searching else None,
-            call_tool=frozen.call_tool,
-            history=self.sent.to(profile),
-            system=instructed(prompt, wire_name(name, profile.name_rule), self.language)
-            if searching
-            else prompt,
-            listing=(frozen.listing or "") if searching else "",
-            selected=selected,
-            refused=self._refused,
-            hidden=self._hidden(profile, mode),
-            text_after_references=note,
-            prompt=prompt,
-            language=self.language,
-            kept=self._kept,
-        )
+    def _shown_tools(self) -> Iterable[Tool]:
+        tools = self._tools
+        return shown_tools(tools.tool_order.core, self._discoveries, tools.catalog)
 
-    def _hidden(self, profile: ProviderProfile, mode: Mode) -> frozenset[str]:
-        """Return the names that are left out of a request: this turn's user may not call them."""
-        catalog = self._tools.catalog
-        names, is_new = self._left_out.names(
-            profile,
-            mode,
-            catalog=catalog,
-            shown=partial(shown_tools, self._tools.tool_order.core, self._discoveries, catalog),
-            referred=partial(referred_names, self._discoveries, self.history, catalog),
-            permits=self.permits,
-        )
-        if is_new:
-            self._tools.announce(
-                "permitted_tools_changed",
-                "what this turn's user may call is not what could be called before: the tools "
-                "that are declared change, and the prompt cache ends there",
-            )
-        return names
+    def _whole(self, history: tuple[Message, ...]) -> tuple[Message, ...]:  # noqa: ARG002
+        return self.history
 
     def _discover(self, decision: CallDecision) -> None:
         """Commit the discoveries of one call: tools that a search returned, or that it named."""

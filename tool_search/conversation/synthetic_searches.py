@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.history import with_searches_named
-from tool_search.discovery.search_tool import clean_match
+from tool_search.discovery.definitions import clean_match
 from tool_search.i18n import Language, text
 from tool_search.messages import Message, ToolCall
 from tool_search.search.index.protocol import SearchMatch, SearchResult

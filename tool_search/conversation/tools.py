@@ -8,38 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import Any, cast
 
-from tool_search.catalog.catalog import CorePolicy, ToolCatalog, catalog_changes
+from tool_search.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.catalog.naming import NameBook, Source
 from tool_search.catalog.text_limits import TextLimits
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import SchemaMode, ToolSearchConfig
 from tool_search.conversation.record import ConversationRecord
-from tool_search.conversation.search_trail import SearchTrail
-from tool_search.discovery.catalog_notices import catalog_notices, copy_notices
-from tool_search.discovery.listing import list_tools
+from tool_search.discovery.definitions import CALL_TOOL_NAME, call_tool_definition
 from tool_search.discovery.modes import Mode, ModeDecision, ModeReason, resolve_mode
-from tool_search.discovery.search_tool import CALL_TOOL_NAME, ToolSearchTool, call_tool_definition
+from tool_search.discovery.services import SearchesCatalogs, SearchTool
 from tool_search.discovery.state import DiscoveryState
 from tool_search.discovery.tool_order import OWN_TOOLS, ToolOrder, core_room
 from tool_search.errors import SearchError, SessionError
 from tool_search.i18n import Language, language_of
 from tool_search.messages import Notice, NoticeCode
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.search import ToolSearchIndex, build_index
-from tool_search.search.build import EMBEDDING_ENGINES, update_index
-from tool_search.search.index.ranking import Votes
-from tool_search.search.learned import with_votes
+from tool_search.search.index.protocol import ToolSearchIndex, Votes
 
-__all__ = ["FrozenSettings", "IndexOf", "ToolState"]
+__all__ = ["FrozenSettings", "ToolState"]
 
 _MAX_NOTICED = 1_000
 _MAX_SCHEMA_NOTICES = 5
-
-IndexOf = Callable[[ToolCatalog], ToolSearchIndex]
-"""Returns the index over a catalog's deferred tools; raises SearchError if it cannot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +61,7 @@ class ToolState:
         config: The settings.
         discoveries: The discoveries of the conversation.
         max_tools: The longest tool list that every provider of the bot takes.
-        index_of: Returns the index over a catalog's deferred tools; None: one is built.
+        search: What searches the catalog.
     """
 
     def __init__(
@@ -81,16 +71,16 @@ class ToolState:
         config: ToolSearchConfig,
         discoveries: DiscoveryState,
         max_tools: int | None,
-        index_of: IndexOf | None = None,
+        search: SearchesCatalogs,
     ) -> None:
         self._config = config
-        self._index_of = index_of or self._build_index
+        self.search = search
         self._discoveries = discoveries
         self._max_core = None if max_tools is None else core_room(max_tools)
         self._index: ToolSearchIndex | None = None
         self._with_votes: tuple[ToolSearchIndex, Votes | None, ToolSearchIndex] | None = None
         self.votes: Votes | None = None
-        self.trail = SearchTrail()
+        self.trail = search.trail()
         self._notices: list[Notice] = []
         self._noticed: set[Notice] = set()
         self._withheld: tuple[Tool, ...] = ()
@@ -171,22 +161,15 @@ class ToolState:
         self.catalog = catalog
         self._names = catalog.book
 
-    def search_tool(self, language: Language | None = None) -> ToolSearchTool | None:
+    def search_tool(self, language: Language | None = None) -> SearchTool | None:
         """Return the search tool; None if the catalog cannot be searched."""
         if self._index is None:
             return None
-        kind = _search_tool_class(self._config, self.search_tool_name)
-        more: dict[str, Any] = {}
-        if kind is not ToolSearchTool:
-            more["answer"] = self._config.search.answer
-        return kind(
+        return self.search.search_tool(
             self._searched(self._index),
             self.catalog,
             name=self.search_tool_name,
-            max_results=self._config.max_results,
-            max_results_total=self._config.max_results_total,
             language=language or self.frozen.language,
-            **more,
         )
 
     @property
@@ -200,25 +183,29 @@ class ToolState:
         Args:
             permits: Returns True for a tool that this turn's user may call.
         """
-        frozen, config = self.frozen, self._config
+        frozen = self.frozen
         if frozen.listing is not None or self.mode != "tool_search":
             return
-        # oh-my-pi's models know its texts as they are.
-        is_own = _search_tool_class(config, self.search_tool_name) is ToolSearchTool
-        made = list_tools(self.catalog, config, frozen.language, permits) if is_own else ""
+        made = self.search.listing(
+            self.catalog, name=self.search_tool_name, language=frozen.language, permits=permits
+        )
         self._frozen = replace(frozen, listing=made)
 
     def _searched(self, index: ToolSearchIndex) -> ToolSearchIndex:
         """Return the index with the current votes; the same one until either changes."""
         known = self._with_votes
         if known is None or known[0] is not index or known[1] is not self.votes:
-            known = self._with_votes = (index, self.votes, with_votes(index, self.votes))
+            known = self._with_votes = (
+                index,
+                self.votes,
+                self.search.with_votes(index, self.votes),
+            )
         return known[2]
 
     @property
     def embeds(self) -> bool:
         """True if a search embeds its query, and so may wait for an embedder."""
-        return self._config.search.engine in EMBEDDING_ENGINES
+        return self.search.embeds
 
     def take_notices(self) -> tuple[Notice, ...]:
         """Return the notices for an operator since the last call of this method."""
@@ -281,8 +268,7 @@ class ToolState:
             self._freeze(offered, profile, sample)
         else:
             self._follow_settings(offered, profile)
-        copied = offered.once(copy_notices) if self._index is not None else ()
-        for notice in (*offered.once(catalog_notices), *copied):
+        for notice in self.search.notices(offered, is_searched=self._index is not None):
             self.notice(notice.code, notice.message)
         self._given = self._given if catalog is None else catalog
 
@@ -510,12 +496,8 @@ class ToolState:
         Raises:
             SessionError: The engine failed; the catalog is not applied.
         """
-        changes = catalog_changes(self.catalog, catalog)
         try:
-            if self._index_of == self._build_index:
-                # Other conversations, which begin with this catalog, need not build theirs.
-                return update_index(index, catalog.deferred, self._config.search, **changes)
-            return index.updated(**changes)
+            return self.search.updated(index, self.catalog, catalog)
         except SearchError as exc:
             raise SessionError(f"the changed catalog cannot be searched: {exc}") from exc
 
@@ -545,15 +527,12 @@ class ToolState:
     def _with_index(self, decision: ModeDecision) -> ModeDecision:
         """Return the decision, or `full` if the catalog cannot be searched."""
         try:
-            self._index = self._index_of(self.catalog)
+            self._index = self.search.index_of(self.catalog)
         except SearchError as exc:
             self.notice("search_unavailable", f"tool search cannot start: {exc}")
             if decision.mode == "tool_search":
                 return ModeDecision(mode="full", reason="search_unavailable")
         return decision
-
-    def _build_index(self, catalog: ToolCatalog) -> ToolSearchIndex:
-        return build_index(catalog.deferred, self._config.search)
 
     def _check_names(self, catalog: ToolCatalog, names: Iterable[str] | None = None) -> None:
         for name in names or self.own_names:
@@ -562,14 +541,6 @@ class ToolState:
                     f"tool {name!r} has the name of a tool of tool search itself; rename it, "
                     "or set search_tool_name"
                 )
-
-
-def _search_tool_class(config: ToolSearchConfig, name: str) -> type[ToolSearchTool]:
-    """Return the class of the search tool: oh-my-pi's for its preset and tool name."""
-    if config.search.preset != "oh-my-pi" or name != "search_tool_bm25":
-        return ToolSearchTool
-    tool = import_module("tool_search.compat.oh_my_pi.tool")
-    return cast("type[ToolSearchTool]", tool.SearchToolBm25)
 
 
 def _changes(before: FrozenSettings, after: FrozenSettings) -> list[str]:

@@ -15,44 +15,40 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tool_search._exports import moved_to_top
 from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.permissions import HiddenTools
 from tool_search.conversation.base import ToolConversation
 from tool_search.conversation.calls import CallDecision, RunCall
-from tool_search.conversation.denied_tools import LeftOut, referred_names
-from tool_search.conversation.own_loop import host_call
 from tool_search.conversation.record import ConversationRecord
-from tool_search.conversation.search_trail import Lesson
 from tool_search.conversation.sent_history import HostHistory
 from tool_search.conversation.synthetic_searches import InsertionPoint
-from tool_search.conversation.thinking import PrefixBoundThinking
-from tool_search.conversation.tools import IndexOf, ToolState
+from tool_search.discovery.definitions import instructed
 from tool_search.discovery.modes import ModeDecision
-from tool_search.discovery.search_tool import instructed
-from tool_search.discovery.state import DiscoveryState, DiscoveryWay
+from tool_search.discovery.services import Lesson, SearchesCatalogs
+from tool_search.discovery.state import DiscoveryWay
 from tool_search.errors import ConfigurationError
 from tool_search.i18n import text
-from tool_search.messages import KeptWork, Message, Notice, RequestPlan, ToolList
+from tool_search.messages import Message, Notice, RequestPlan, ToolCall, ToolList
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.explained import explained_matches
-from tool_search.search.index.protocol import SearchResult
-from tool_search.search.index.ranking import Votes
+from tool_search.search.index.protocol import SearchResult, Votes
 from tool_search.strategies import (
     BridgeToolSearchStrategy,
-    PlanInput,
-    StrategySet,
     ToolsAssembler,
 )
 from tool_search.values.arguments import read_arguments
+from tool_search.values.json import compact_json
 
-__all__ = ["ToolView", "ViewServices", "append_instructions"]
+__all__ = ["View", "ViewServices", "append_instructions"]
+
+if not TYPE_CHECKING:
+    __getattr__ = moved_to_top(__name__, "ToolView")
 
 _ANY_PROVIDER = ProviderProfile(dialect="openai_chat", model="any", origin="openai_chat:any")
 _log = logging.getLogger(__name__)
@@ -68,8 +64,7 @@ class ViewServices:
 
     Attributes:
         assembler: Makes tool lists.
-        index_of: Returns the index over a catalog's deferred tools; None: each view builds
-            its own.
+        search: What searches catalogs.
         votes: Returns what was learned; None: nothing was.
         notify: Takes notices for the operator.
         has_failed: Returns True if the search of a catalog has just failed.
@@ -77,14 +72,14 @@ class ViewServices:
     """
 
     assembler: ToolsAssembler
-    index_of: IndexOf | None = None
+    search: SearchesCatalogs
     votes: Callable[[], Votes | None] = lambda: None
     notify: Callable[[Notice], None] = _log_notice
     has_failed: Callable[[ToolCatalog], bool] = lambda _catalog: False
     report_failure: Callable[[ToolCatalog, str], None] = lambda _catalog, _cause: None
 
 
-class ToolView(ToolConversation):
+class View(ToolConversation):
     """The tools that one conversation of a host, or one request of it, shows.
 
     `ToolSearch.view` makes it. It holds names and lessons, never messages. Threads may share
@@ -116,7 +111,7 @@ class ToolView(ToolConversation):
         catalog: ToolCatalog,
         *,
         config: ToolSearchConfig,
-        services: ViewServices | None = None,
+        services: ViewServices,
         found: Iterable[str] = (),
         history: Iterable[Message] = (),
         first_message: str = "",
@@ -128,27 +123,19 @@ class ToolView(ToolConversation):
     ) -> None:
         self.user = user
         self._lock = RLock()
-        self._config = config
-        self._services = services or ViewServices(assembler=ToolsAssembler())
-        self._strategies = StrategySet((), self._services.assembler)
-        self._denial_reason = denial_reason or _denial_of_roles
-        self._hidden_tools: HiddenTools = hidden
-        self._discoveries = DiscoveryState(record.discoveries if record else ())
-        self._tools = ToolState(
+        self._services = services
+        super().__init__(
             catalog,
             config=config,
-            discoveries=self._discoveries,
-            max_tools=None,
-            index_of=self._services.index_of,
+            search=services.search,
+            assembler=services.assembler,
+            record=record,
         )
+        self._denial_reason = denial_reason or _denial_of_roles
+        self._hidden_tools: HiddenTools = hidden
         self._found = dict.fromkeys(self._discoveries.names)
-        self._left_out = LeftOut(record.left_out if record else None)
-        self._thinking = PrefixBoundThinking(record.thinking if record else None)
-        self._kept = KeptWork()
         self._read: set[tuple[str, tuple[str, ...]]] = set()
         self._declares_all = False
-        if record is not None:
-            self._tools.restore(record)
         self._discover(_names_in(found), via="search", keep_unknown=True)
         self._tools.begin(None, profile or _ANY_PROVIDER, first_message)
         self._history = HostHistory(self._tools, self._discoveries, self.permits, record)
@@ -223,7 +210,7 @@ class ToolView(ToolConversation):
     @property
     def search_tool(self) -> Tool | None:
         """The definition of the search tool; None if nothing is deferred."""
-        return self._tools.frozen.search_tool if self._searches else None
+        return self._tools.frozen.search_tool if self._is_searching else None
 
     @property
     def instructions(self) -> str:
@@ -235,7 +222,7 @@ class ToolView(ToolConversation):
 
     def instruct(self, prompt: str) -> str:
         """Return a system prompt with `instructions`, exactly once."""
-        if not self._searches:
+        if not self._is_searching:
             return prompt
         system = instructed(prompt, self.search_tool_name, self.language)
         return "\n\n".join(filter(None, (system, self._listing_for(system))))
@@ -243,11 +230,7 @@ class ToolView(ToolConversation):
     def _listing_for(self, system: str) -> str:
         """Return the listing of tools, unless a system text has it already."""
         listing = self._tools.frozen.listing or ""
-        return "" if listing in system or not self._searches else listing
-
-    @property
-    def _searches(self) -> bool:
-        return self.mode.mode == "tool_search"
+        return "" if listing in system or not self._is_searching else listing
 
     def tools(self, profile: ProviderProfile | None = None) -> ToolList:
         """Return what a request declares, in order.
@@ -317,51 +300,20 @@ class ToolView(ToolConversation):
         self._asked = profile
         fitted = self._tools.fit(profile)
         self._tools.freeze_listing(self.permits)
-        conversation = self._plan_input(fitted, history, system_prompt)
-        if history and conversation.profile.thinking_bound_to_prefix:
-            plan = self._thinking.plan(
-                lambda start: self._strategies.plan(
-                    replace(conversation, thinking_from=start), phase="answer"
-                )
-            )
-        else:
-            if history:
-                self._thinking.interrupt()
-            plan = self._strategies.plan(conversation, phase="answer")
-        self._tools.notice_schemas(plan.tools.incomplete)
+        plan = self._request(self._plan_input(fitted, history, system_prompt))
         self._notify()
         return plan
 
-    def _plan_input(
-        self, profile: ProviderProfile, history: tuple[Message, ...], system_prompt: str
-    ) -> PlanInput:
-        frozen, order = self._tools.frozen, self._tools.tool_order
-        note = text("search.loaded", self.language) if self._config.boundary_text else ""
-        declared = order.declared_order
+    def _declared_order(
+        self, profile: ProviderProfile, history: tuple[Message, ...]
+    ) -> tuple[str, ...]:
         if profile.thinking_bound_to_prefix and not self._declares_all:
-            declared = self._order_of_turn(history)
-        search_name = wire_name(self.search_tool_name, profile.name_rule)
-        return PlanInput(
-            catalog=self._tools.catalog,
-            retained=order.retained(self._discoveries),
-            profile=profile,
-            mode=self.mode.mode,
-            catalog_order=order.catalog_order,
-            declared_order=declared,
-            core=frozenset(order.declared_order) if self._declares_all else order.core,
-            search_tool=self.search_tool,
-            call_tool=frozen.call_tool,
-            history=history,
-            system=instructed(system_prompt, search_name, self.language)
-            if self._searches
-            else system_prompt,
-            listing=self._listing_for(system_prompt),
-            hidden=self._hidden(profile, history),
-            text_after_references=note,
-            prompt=system_prompt,
-            language=self.language,
-            kept=self._kept,
-        )
+            return self._order_of_turn(history)
+        return self._tools.tool_order.declared_order
+
+    def _declared_core(self) -> frozenset[str]:
+        order = self._tools.tool_order
+        return frozenset(order.declared_order) if self._declares_all else order.core
 
     def _order_of_turn(self, history: tuple[Message, ...]) -> tuple[str, ...]:
         """Return the declared names without those that the last turn of a history brought.
@@ -374,18 +326,9 @@ class ToolView(ToolConversation):
         head = order.core | {self.search_tool_name}
         return tuple(n for n in order.declared_order if n in head or n not in new)
 
-    def _hidden(self, profile: ProviderProfile, history: tuple[Message, ...]) -> frozenset[str]:
-        """Return the names that are left out of a request: this caller may not call them."""
+    def _shown_tools(self) -> Iterable[Tool]:
         order, catalog = self._tools.tool_order, self._tools.catalog
-        names, _ = self._left_out.names(
-            profile,
-            self.mode.mode,
-            catalog=catalog,
-            shown=lambda: [catalog[name] for name in order.declared_order if name in catalog],
-            referred=lambda: referred_names(self._discoveries, history, catalog),
-            permits=self.permits,
-        )
-        return names
+        return [catalog[name] for name in order.declared_order if name in catalog]
 
     def _why_not(self, tool: Tool) -> str | None:
         return self._denial_reason(self._tools.catalog.executable(tool))
@@ -418,12 +361,12 @@ class ToolView(ToolConversation):
 
     def _searched(self, arguments: Mapping[str, Any] | str) -> tuple[SearchResult, bool]:
         """Return the result of a search, and True if there was something to search with."""
-        call = host_call(self.search_tool_name, arguments)
+        call = _host_call(self.search_tool_name, arguments)
         parsed = read_arguments(arguments) if isinstance(arguments, str) else arguments
         with self._lock:
             self._tools.votes = self._services.votes()
             search_tool, resolver = self._tools.search_tool(), self._resolver()
-            if not self._searches:
+            if not self._is_searching:
                 # Every tool can be called: whatever is found is loaded already.
                 resolver.core = frozenset(tool.name for tool in self._tools.catalog.active)
         if parsed is None:
@@ -453,7 +396,9 @@ class ToolView(ToolConversation):
         """
         with self._lock:
             index, catalog = self._tools.searched_index, self._tools.catalog
-        return {} if index is None else explained_matches(index, catalog, query, [*names])
+        return (
+            {} if index is None else self._services.search.explain(index, catalog, query, [*names])
+        )
 
     def read(
         self, results: Iterable[SearchResult | str | None] = (), called: Iterable[str] = ()
@@ -489,7 +434,7 @@ class ToolView(ToolConversation):
         """
         with self._lock:
             self._tools.votes = self._services.votes()
-            decision = self._resolver().decide(host_call(name, arguments))
+            decision = self._resolver().decide(_host_call(name, arguments))
             if isinstance(decision, RunCall):
                 tool = self._tools.catalog.by_source.get(decision.tool.source, decision.tool)
                 self._discover((tool.name,), via="call")
@@ -522,19 +467,9 @@ class ToolView(ToolConversation):
     def record(self) -> ConversationRecord:
         """Return the state as a store keeps it, without messages."""
         with self._lock:
-            frozen, order = self._tools.frozen, self._tools.tool_order
-            return ConversationRecord(
-                language=frozen.language,
-                decision=frozen.decision,
-                search_tool=frozen.search_tool,
-                tool_order=order.record(frozen.decision.mode),
-                discoveries=self._discoveries.entries,
+            return self._kept_record(
                 insertion_points=self._history.insertion_points,
-                thinking=self._thinking.record,
-                left_out=self._left_out.digests,
-                configured=frozen.configured,
                 former_search_names=self._history.former_search_names,
-                listing=frozen.listing or "",
             )
 
     def _take(self, result: SearchResult) -> None:
@@ -569,7 +504,7 @@ class ToolView(ToolConversation):
 
     def _declare_all(self) -> None:
         """Declare every tool after what is declared: the engine has failed, and finds none."""
-        if self._searches and not self._declares_all:
+        if self._is_searching and not self._declares_all:
             self._declares_all = True
             self._tools.tool_order.append(tool.name for tool in self._tools.catalog.active)
 
@@ -578,7 +513,7 @@ class ToolView(ToolConversation):
             self._services.notify(notice)
 
 
-def append_instructions(prompt: str, view: ToolView) -> str:
+def append_instructions(prompt: str, view: View) -> str:
     """Return a system prompt that says how to search, exactly once.
 
     Args:
@@ -596,3 +531,14 @@ def _denial_of_roles(tool: Tool) -> str | None:
 def _names_in(found: Iterable[str]) -> Iterable[str]:
     """Return the names of a host's list, which may hold anything."""
     return dict.fromkeys(name for name in found if type(name) is str)
+
+
+def _host_call(name: str, arguments: Mapping[str, Any] | str) -> ToolCall:
+    """Return a call of a host's, whose own id only the host needs."""
+    if isinstance(arguments, str):
+        return ToolCall(id="host", name=name, arguments=arguments)
+    try:
+        written = compact_json(dict(arguments))
+    except (TypeError, ValueError, RecursionError):
+        written = repr(arguments)  # what is not JSON is answered as broken JSON
+    return ToolCall(id="host", name=name, arguments=written)

@@ -12,6 +12,13 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.near_copies import copies_of
 from tool_search.catalog.tool import Tool
 from tool_search.discovery.catalog_language import catalog_languages, languages_text
+from tool_search.discovery.definitions import (
+    CALL_TOOL_NAME,
+    call_tool_definition,
+    clean_description,
+    clean_match,
+    instructed,
+)
 from tool_search.discovery.queries import (
     MAX_QUERIES,
     has_words,
@@ -24,7 +31,7 @@ from tool_search.search.index.older_first import search_older_first
 from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSearchIndex
 from tool_search.search.index.scores import count_near_best
 from tool_search.search.text.query_language import selected_names
-from tool_search.values.clean_text import clean_line, quoted
+from tool_search.values.clean_text import quoted
 from tool_search.values.redaction import log_failure
 
 __all__ = [
@@ -36,44 +43,12 @@ __all__ = [
     "instructed",
 ]
 
-CALL_TOOL_NAME = "call_tool"
-
 _MAX_RESULTS = 5
-_MAX_DESCRIPTION_CHARS = 300
 _MAX_TOOL_DESCRIPTION_CHARS = 1200
 _MAX_SELECTED = 50
 _MAX_QUERY_HINT_CHARS = 100
 _EXACT = 1.0
-_MAX_SERVER_CHARS = 100
 _log = logging.getLogger(__name__)
-
-
-def clean_description(description: str) -> str:
-    """Return a third party's text in a form that may enter a prompt.
-
-    One line without control and invisible characters, of at most 300 characters.
-    """
-    return clean_line(description, _MAX_DESCRIPTION_CHARS)
-
-
-def clean_match(match: SearchMatch) -> SearchMatch:
-    """Return a match as a model reads it: its description and its server clean and short."""
-    server = clean_line(match.server, _MAX_SERVER_CHARS) if match.server else None
-    return replace(match, description=clean_description(match.description), server=server)
-
-
-def instructed(prompt: str, search_tool: str, language: Language) -> str:
-    """Return a system prompt that has the instructions how to search, once.
-
-    Args:
-        prompt: The system prompt of the bot's owner.
-        search_tool: The search tool's name.
-        language: The language of the instructions.
-    """
-    instructions = text("system.instructions", language, search_tool=search_tool)
-    if instructions in prompt:
-        return prompt
-    return f"{prompt.rstrip()}\n\n{instructions}" if prompt.strip() else instructions
 
 
 class _Found(NamedTuple):
@@ -302,23 +277,3 @@ class ToolSearchTool:
             if len(head) + 1 + len(line) <= _MAX_TOOL_DESCRIPTION_CHARS:
                 return f"{head} {line}"
         return head
-
-
-def call_tool_definition(language: Language, *, name: str = CALL_TOOL_NAME) -> Tool:
-    """Return the tool that calls tools for which a provider's list has no room."""
-    return Tool(
-        name=name,
-        kind="builtin",
-        description=text("call_tool.description", language),
-        parameters={
-            "type": "object",
-            "properties": {
-                "name": {"type": "string", "description": text("call_tool.name", language)},
-                "arguments": {
-                    "type": "object",
-                    "description": text("call_tool.arguments", language),
-                },
-            },
-            "required": ["name", "arguments"],
-        },
-    )

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
-from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.modes import ModeDecision, tool_tokens
 from tool_search.discovery.state import Discovery
 from tool_search.errors import SessionError
+from tool_search.execution.session import ToolSearchSession
 from tool_search.messages import Notice, ReferencePart, RequestPlan
 from tool_search.providers.profiles import ProviderProfile
 

@@ -22,7 +22,7 @@ from typing import Any, get_args
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import CallResolver
-from tool_search.discovery.search_tool import CALL_TOOL_NAME
+from tool_search.discovery.definitions import CALL_TOOL_NAME
 from tool_search.discovery.state import DiscoveryState
 from tool_search.errors import ConfigurationError
 from tool_search.events import RunnerEvent, ToolFinished, TurnObserver

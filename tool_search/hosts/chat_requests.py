@@ -22,10 +22,10 @@ from typing import Any
 
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import RunCall
-from tool_search.conversation.view import ToolView
 from tool_search.hosts.chain import ChainItem, ExchangeChain
 from tool_search.hosts.kept_names import KeptNames
 from tool_search.hosts.tool_search import ToolSearch
+from tool_search.hosts.view import ToolView
 
 __all__ = ["ChatRequest", "ChatRequests"]
 

@@ -15,20 +15,21 @@ from tool_search.catalog.near_copies import copies_of
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.record import ConversationRecord
-from tool_search.conversation.search_trail import Lesson
-from tool_search.conversation.view import ToolView, ViewServices
+from tool_search.conversation.search_services import SearchServices
+from tool_search.conversation.view import ViewServices
 from tool_search.discovery.search_tool import clean_match
+from tool_search.discovery.services import Lesson
 from tool_search.errors import ConfigurationError
 from tool_search.hosts.indexes import SharedIndexes
 from tool_search.hosts.learning import HostLearning
 from tool_search.hosts.tool_lists import HostTools
+from tool_search.hosts.view import ToolView
 from tool_search.i18n import language_of, text
 from tool_search.messages import Notice
 from tool_search.search import ToolSearchIndex
 from tool_search.search.explained import explained_matches
 from tool_search.search.index.older_first import search_older_first
-from tool_search.search.index.protocol import SearchResult
-from tool_search.search.index.ranking import Votes
+from tool_search.search.index.protocol import SearchResult, Votes
 from tool_search.search.learned import with_votes
 from tool_search.stores.base import EvidenceStore
 from tool_search.strategies import ToolsAssembler
@@ -97,7 +98,7 @@ class ToolSearch:
         self._learning = HostLearning(store, is_shared=self._config.learning.shared is not False)
         self._services = ViewServices(
             assembler=ToolsAssembler(),
-            index_of=self._index_of_deferred,
+            search=SearchServices(self._config, self._index_of_deferred),
             notify=self._notify,
             has_failed=self._has_failed,
             report_failure=self._report_failure,

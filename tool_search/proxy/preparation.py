@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 
-from tool_search.conversation.view import ToolView
 from tool_search.errors import SessionError
 from tool_search.hosts.chain import ExchangeChain
 from tool_search.hosts.tool_search import ToolSearch
+from tool_search.hosts.view import ToolView
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.proxy.history import History, Moment, continued, restore
 from tool_search.proxy.report import PassReason

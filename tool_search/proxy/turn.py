@@ -13,8 +13,8 @@ from tool_search.catalog.names import wire_name
 from tool_search.catalog.tokens import estimate_tokens
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import AnsweredCall, CallResult, RunCall, result_message
-from tool_search.conversation.view import ToolView
 from tool_search.hosts.chain import ChainItem, ExchangeChain
+from tool_search.hosts.view import ToolView
 from tool_search.i18n import text
 from tool_search.messages import Message, RequestPlan, ToolCall, ToolList, user_message
 from tool_search.providers.profiles import ProviderProfile

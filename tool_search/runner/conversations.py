@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from tool_search.conversation.record import KeyedTurn
-from tool_search.conversation.session import ToolSearchSession
+from tool_search.execution.session import ToolSearchSession
 from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.turn_watch import TurnWatch
 from tool_search.stores import ConversationKey

@@ -23,7 +23,6 @@ from tool_search.catalog.naming import NameBook
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.limits import HistorySettings
 from tool_search.conversation.record import ConversationRecord
-from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.state import Discovery
 from tool_search.errors import ConfigurationError, SessionError, ToolSearchError
@@ -43,6 +42,7 @@ from tool_search.execution import (
 )
 from tool_search.execution.background import LARGE_CATALOG, Background
 from tool_search.execution.batch import in_call
+from tool_search.execution.session import ToolSearchSession
 from tool_search.i18n import language_of, text
 from tool_search.messages import ContentPart, Notice, user_message
 from tool_search.providers.base import ChatProvider, Usage
@@ -57,7 +57,7 @@ from tool_search.runner.question import OpenTurn, Question
 from tool_search.runner.turn import Turn
 from tool_search.runner.turn_lock import turn_locked
 from tool_search.runner.turn_watch import TurnWatch
-from tool_search.search.build import EMBEDDING_ENGINES, build_index
+from tool_search.search.build import build_index
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
 from tool_search.stores.backlog import Backlog
 from tool_search.stores.keeping import ConversationKeeper, KeptConversation
@@ -228,7 +228,7 @@ class ToolSearchRunner:
     @property
     def _embeds(self) -> bool:
         """True if a new tool or a query is embedded, which may wait for a network."""
-        return self._config.search.engine in EMBEDDING_ENGINES
+        return self._config.search.embeds
 
     def _build_index(self, catalog: ToolCatalog) -> None:
         policy = CorePolicy(

@@ -19,8 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tool_search.conversation.calls import CallDecision
-from tool_search.conversation.session import ToolSearchSession
-from tool_search.discovery.search_tool import CALL_TOOL_NAME
+from tool_search.discovery.definitions import CALL_TOOL_NAME
 from tool_search.discovery.state import Discovery
 from tool_search.errors import AllProvidersFailedError, ProviderError
 from tool_search.events import (
@@ -35,6 +34,7 @@ from tool_search.events import (
 )
 from tool_search.execution import CallRunner, FinishedCall, ToolContext, TurnCalls
 from tool_search.execution.background import Background
+from tool_search.execution.session import ToolSearchSession
 from tool_search.execution.tasks import closing
 from tool_search.i18n import text
 from tool_search.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall

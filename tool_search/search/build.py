@@ -1,23 +1,25 @@
-"""The table of engines and presets, and `build_index`, which builds every index.
-
-An engine is one module and one row of `ENGINES`: settings, command and tests read the
-table. A module is imported when its engine is chosen.
-"""
+"""`build_index`, which builds every index by its row in `tool_search.config.engines`."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tool_search.catalog.tool import Tool
-from tool_search.config.plugins import installed_engines
+from tool_search.config.engines import (
+    EMBEDDING_ENGINES,
+    ENGINES,
+    PRESETS,
+    EngineRow,
+    PresetRow,
+    installed_engines,
+)
 from tool_search.errors import (
     ConfigurationError,
     DuplicateToolError,
@@ -45,77 +47,6 @@ __all__ = [
     "update_index",
 ]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineRow:
-    """One search engine.
-
-    Attributes:
-        build: `module:function`, which takes tools and `EngineOptions` and returns a
-            `Scorer`.
-        ranks_by: What a query and a tool must share: words, a substring or a meaning.
-        needs_vectors: True if it takes an embedder, a vector cache and a vector store.
-        has_own_syntax: True if its queries are not in the query language.
-        extra: The extra that installs its packages; None if the base has them.
-    """
-
-    build: str
-    ranks_by: tuple[Literal["words", "substrings", "meaning"], ...] = ("words",)
-    needs_vectors: bool = False
-    has_own_syntax: bool = False
-    extra: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PresetRow:
-    """The ranking of another system.
-
-    Attributes:
-        indexes: By engine, `module:function`, which takes tools and `SearchSettings` and
-            returns a `ToolSearchIndex`; None if the engine itself has the ranking. The
-            first engine is the default, other engines contradict the preset.
-    """
-
-    indexes: Mapping[str, str | None]
-
-
-ENGINES: Mapping[str, EngineRow] = {
-    "bm25": EngineRow(build="tool_search.search.engines.bm25:build"),
-    "rank_bm25": EngineRow(build="tool_search.search.engines.rank_bm25:build", extra="jieba"),
-    "lexical": EngineRow(
-        build="tool_search.compat.tooldiscovery:build_lexical", ranks_by=("substrings",)
-    ),
-    "regex": EngineRow(
-        build="tool_search.search.engines.regex:build", has_own_syntax=True, extra="regex"
-    ),
-    "semantic": EngineRow(
-        build="tool_search.search.engines.semantic:build",
-        ranks_by=("meaning",),
-        needs_vectors=True,
-        extra="semantic",
-    ),
-    "hybrid": EngineRow(
-        build="tool_search.search.engines.hybrid:build",
-        ranks_by=("words", "meaning"),
-        needs_vectors=True,
-        extra="semantic",
-    ),
-}
-"""The engines of this package by name, in the order in which messages list them."""
-EMBEDDING_ENGINES = frozenset(name for name, row in ENGINES.items() if row.needs_vectors)
-"""Engines that need vectors."""
-PRESETS: Mapping[str, PresetRow] = {
-    "oh-my-pi": PresetRow(indexes={"bm25": "tool_search.compat.oh_my_pi.ranking:build"}),
-    "tooldiscovery": PresetRow(
-        indexes={
-            "bm25": "tool_search.compat.tooldiscovery:build",
-            "lexical": None,
-            "hybrid": None,
-        }
-    ),
-    "astrbot": PresetRow(indexes={"rank_bm25": None}),
-}
-"""The rankings of other systems, as values of `search.preset`."""
 
 _MAX_CACHED = 8
 # The defaults of `SearchSettings`, repeated to load without pydantic; a test compares them.
@@ -327,7 +258,7 @@ def _options_key(engine: str, options: EngineOptions) -> str:
 def _index_of_plugin(
     tools: Sequence[Tool], engine: str, settings: SearchSettings | None
 ) -> ToolSearchIndex:
-    """Return the index that another package builds; see `tool_search.config.plugins`."""
+    """Return the index that another package builds; see `tool_search.config.engines`."""
     entry = installed_engines().get(engine)
     if entry is None:
         known = ", ".join(sorted(ENGINES.keys() | installed_engines().keys()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from tool_search.discovery.search_tool import clean_match
+from tool_search.discovery.definitions import clean_match
 from tool_search.messages import Message, ResultPart, StrategyName, TextPart, ToolList
 from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.strategies.base import ToolSearchStrategy

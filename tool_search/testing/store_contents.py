@@ -15,9 +15,9 @@ from tool_search.conversation.record import (
     ShadowTurn,
     message_digest,
 )
-from tool_search.conversation.session import ToolSearchSession
 from tool_search.conversation.thinking import ThinkingRecord
 from tool_search.discovery.state import Discovery
+from tool_search.execution.session import ToolSearchSession
 from tool_search.messages import ImagePart, Message, NativeReply, TextPart, ToolCall
 from tool_search.providers.profile_choice import profile_for
 from tool_search.search.learned import Evidence

@@ -17,7 +17,7 @@ from tool_search.adapters.anthropic.history import history_from_wire
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.record import ConversationRecord
-from tool_search.conversation.session import ToolSearchSession
+from tool_search.execution.session import ToolSearchSession
 from tool_search.i18n import Language
 from tool_search.messages import ImagePart, Message, TextPart, ToolCall
 from tool_search.providers.profile_choice import profile_for

@@ -21,8 +21,8 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.providers import Dialect
-from tool_search.conversation.calls import AnsweredCall
-from tool_search.conversation.session import CallResult, ToolSearchSession
+from tool_search.conversation.calls import AnsweredCall, CallResult
+from tool_search.execution.session import ToolSearchSession
 from tool_search.messages import Message, RequestPlan, ToolCall
 from tool_search.providers.base import ReplyEnd
 from tool_search.providers.profile_choice import profile_for

@@ -19,9 +19,9 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.cli.application import app
 from tool_search.conversation.record import exported_history
-from tool_search.conversation.search_trail import Lesson
-from tool_search.conversation.session import ToolSearchSession
+from tool_search.discovery.services import Lesson
 from tool_search.errors import StoreError
+from tool_search.execution.session import ToolSearchSession
 from tool_search.runner.learning import Learning
 from tool_search.stores import Grant
 from tool_search.stores.erasure import Selection

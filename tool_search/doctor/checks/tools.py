@@ -13,7 +13,6 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import NAME_RULES, wire_name
 from tool_search.catalog.schema.plain import REFUSED_AT_TOP
 from tool_search.catalog.tool import Tool
-from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.modes import tool_tokens
 from tool_search.doctor.examined import Examined
 from tool_search.doctor.findings import Finding, KeyPath
@@ -23,6 +22,7 @@ from tool_search.errors import (
     InvalidToolError,
     SessionError,
 )
+from tool_search.execution.session import ToolSearchSession
 
 __all__ = ["OwnTools", "check_definitions", "check_tools", "load_tools"]
 

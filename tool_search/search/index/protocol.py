@@ -11,7 +11,13 @@ from typing import Any, Protocol, Self, runtime_checkable
 from tool_search.catalog.tool import Tool
 from tool_search.values.json import compact_json
 
-__all__ = ["SearchMatch", "SearchResult", "ToolSearchIndex"]
+__all__ = ["SearchMatch", "SearchResult", "ToolSearchIndex", "Votes"]
+
+Votes = Callable[[str, Callable[[str], bool]], Mapping[str, float]]
+"""Returns votes for a query by tool name, as shares of the score that it could reach.
+
+The second argument is True for the name of a tool that may be found.
+"""
 
 # Histories hold results of other systems' search tools too. The key that only their results
 # have, and the function that reads one, loaded when such a result is met.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.catalog.tool import Tool
 from tool_search.search.index.filter import FilterResult, Lexicon, apply_filter, build_lexicon
-from tool_search.search.index.protocol import SearchMatch, SearchResult
+from tool_search.search.index.protocol import SearchMatch, SearchResult, Votes
 from tool_search.search.index.scores import (
     ScoredTools,
     cutoff_score,
@@ -50,13 +50,6 @@ _MIN_SHARE_OF_BEST = 0.25
 # The score, as a share of the best by words, that weak votes can lift a tool to.
 _MAX_WEAK = 0.9
 _ROUNDING = 1.0 - 1e-9
-
-
-Votes = Callable[[str, Callable[[str], bool]], Mapping[str, float]]
-"""Returns votes for a query by tool name, as shares of the score that it could reach.
-
-The second argument is True for the name of a tool that may be found.
-"""
 
 
 class WeakVote(float):
