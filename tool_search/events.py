@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tool_search.messages import ContentPart, Phase, ToolCall
+from tool_search.messages import ContentPart, DiscoveryWay, Phase, ToolCall
 from tool_search.providers.base import StopReason, Usage
 from tool_search.providers.omissions import OmissionReason
 
@@ -34,7 +34,6 @@ __all__ = [
 ]
 
 
-DiscoveryWay = Literal["search", "call", "preload", "second_chance"]
 Outcome = Literal["finished", "failed", "denied", "cancelled"]
 """The end of a call: `finished` has the result of its tool, the others do not."""
 

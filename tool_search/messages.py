@@ -90,6 +90,10 @@ class KeptWork:
 
 
 Role = Literal["user", "assistant", "tool"]
+DiscoveryWay = Literal["search", "call", "preload", "second_chance"]
+"""The cause of a discovery: a search found the tool, or the model named it; or a message of the
+user, or a reply that lacked a tool, was searched for it."""
+
 Phase = Literal["answer", "select", "detail", "final"]
 """`answer`: the ordinary request; `select` and `detail`: the two of `skills_like`;
 `final`: an answer without tools, after `max_steps`."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tool_search.catalog.tool import Tool
-from tool_search.events import DiscoveryWay
+from tool_search.messages import DiscoveryWay
 
 __all__ = ["Discovery", "DiscoveryState", "DiscoveryWay"]
 

@@ -6,13 +6,12 @@ and tests of its users refer to them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 from tool_search.compat.oh_my_pi.ranking import DiscoverableTool
-from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.values.json import compact_json
 
 if TYPE_CHECKING:
@@ -27,10 +26,7 @@ __all__ = [
     "DiscoveryAnswer",
     "DiscoveryDetails",
     "DiscoveryMatch",
-    "OhMyPiMatch",
-    "OhMyPiResult",
     "denied",
-    "read_result",
     "rounded",
 ]
 
@@ -184,79 +180,3 @@ class DiscoveryAnswer:
     def error(cls, message: str) -> DiscoveryAnswer:
         """Return an answer with the reason why nothing was searched."""
         return cls(content=message, is_error=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OhMyPiMatch(SearchMatch):
-    """A match whose arguments are shown in short.
-
-    Attributes:
-        signature: The arguments; see `DiscoverableTool`.
-    """
-
-    signature: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OhMyPiResult(SearchResult):
-    """A result whose JSON has oh-my-pi's keys.
-
-    Attributes:
-        form: `names` for the four keys of oh-my-pi's document, `tools` for its later form.
-    """
-
-    form: AnswerForm = "names"
-
-    def to_json(self) -> str:
-        """Return oh-my-pi's compact answer, with schemas that the result must carry."""
-        if self.error is not None:
-            # Not `super()`: with slots, the dataclass is not the class of this body.
-            return SearchResult.to_json(self)
-        content: dict[str, Any] = {
-            "query": self.query,
-            "activated_tools": [match.name for match in self.matches],
-            "match_count": len(self.matches),
-            "total_tools": self.total_tools,
-        }
-        # Four keys have no place for a schema that the request does not declare.
-        if self.form == "tools" or any(match.parameters is not None for match in self.matches):
-            content["tools"] = [_match_object(match) for match in self.matches]
-        return compact_json(content)
-
-
-def _match_object(match: SearchMatch) -> dict[str, Any]:
-    signature = match.signature if isinstance(match, OhMyPiMatch) else ()
-    content: dict[str, Any] = {"name": match.name, "description": match.description}
-    if signature or match.parameters is None:
-        content["params"] = list(signature)
-    if match.parameters is not None:
-        content["parameters"] = match.parameters
-    return content
-
-
-def read_result(content: Mapping[str, Any]) -> OhMyPiResult:
-    """Return the result that a history holds.
-
-    An answer of the form `names` has names alone.
-    """
-    tools = content.get("tools")
-    form: AnswerForm = "tools" if isinstance(tools, list) else "names"
-    if not isinstance(tools, list):
-        tools = [{"name": name} for name in content["activated_tools"]]
-    found, searched = content.get("match_count"), content.get("total_tools")
-    return OhMyPiResult(
-        query=content["query"],
-        matches=tuple(filter(None, map(_read_match, tools))),
-        total_found=found if isinstance(found, int) else 0,
-        total_tools=searched if isinstance(searched, int) else 0,
-        form=form,
-    )
-
-
-def _read_match(content: object) -> OhMyPiMatch | None:
-    match = OhMyPiMatch.from_object(content)
-    if match is None or not isinstance(content, dict):
-        return None
-    params = content.get("params")
-    listed = params if isinstance(params, list) else ()
-    return replace(match, signature=tuple(key for key in listed if isinstance(key, str)))

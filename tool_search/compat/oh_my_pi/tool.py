@@ -20,8 +20,6 @@ from tool_search.compat.oh_my_pi.answer import (
     UNAVAILABLE,
     DiscoveryDetails,
     DiscoveryMatch,
-    OhMyPiMatch,
-    OhMyPiResult,
 )
 from tool_search.compat.oh_my_pi.ranking import (
     DiscoverableTool,
@@ -33,7 +31,12 @@ from tool_search.compat.oh_my_pi.settings import DEFAULT_LIMIT, SEARCH_TOOL_NAME
 from tool_search.compat.weighted_bm25 import RankedTool
 from tool_search.discovery.search_tool import ToolSearchTool, clean_description
 from tool_search.i18n import Language, text
-from tool_search.search.index.protocol import SearchResult, ToolSearchIndex
+from tool_search.search.index.protocol import (
+    OhMyPiMatch,
+    OhMyPiResult,
+    SearchResult,
+    ToolSearchIndex,
+)
 from tool_search.values.clean_text import named
 from tool_search.values.json import encodable
 from tool_search.values.redaction import log_failure

@@ -5,23 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from tool_search.catalog.tool import Tool
 from tool_search.values.json import compact_json
 
-__all__ = ["SearchMatch", "SearchResult", "ToolSearchIndex", "Votes"]
+__all__ = [
+    "OhMyPiMatch",
+    "OhMyPiResult",
+    "SearchMatch",
+    "SearchResult",
+    "ToolSearchIndex",
+    "Votes",
+]
 
 Votes = Callable[[str, Callable[[str], bool]], Mapping[str, float]]
 """Returns votes for a query by tool name, as shares of the score that it could reach.
 
 The second argument is True for the name of a tool that may be found.
 """
-
-# Histories hold results of other systems' search tools too. The key that only their results
-# have, and the function that reads one, loaded when such a result is met.
-_OTHER_RESULTS = {"activated_tools": "tool_search.compat.oh_my_pi.answer:read_result"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +134,9 @@ class SearchResult:
             return None
         if isinstance(content.get("error"), str):
             return cls(query=content["query"], error=content["error"])
-        for key, home in _OTHER_RESULTS.items():
-            if isinstance(content.get(key), list):
-                module, _, name = home.partition(":")
-                other: SearchResult = getattr(import_module(module), name)(content)
-                return other
+        # Histories hold results of oh-my-pi's search tool too, which have this key.
+        if isinstance(content.get("activated_tools"), list):
+            return _read_oh_my_pi(content)
         matches = content.get("matches")
         if not isinstance(matches, list):
             return None
@@ -166,6 +166,82 @@ def _count(value: object) -> int:
 
 def _texts(value: object) -> tuple[str, ...]:
     return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OhMyPiMatch(SearchMatch):
+    """A match whose arguments are shown in short.
+
+    Attributes:
+        signature: The arguments, in short: `name`, `name?`.
+    """
+
+    signature: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OhMyPiResult(SearchResult):
+    """A result whose JSON has oh-my-pi's keys.
+
+    Attributes:
+        form: `names` for the four keys of oh-my-pi's document, `tools` for its later form.
+    """
+
+    form: Literal["names", "tools"] = "names"
+
+    def to_json(self) -> str:
+        """Return oh-my-pi's compact answer, with schemas that the result must carry."""
+        if self.error is not None:
+            # Not `super()`: with slots, the dataclass is not the class of this body.
+            return SearchResult.to_json(self)
+        content: dict[str, Any] = {
+            "query": self.query,
+            "activated_tools": [match.name for match in self.matches],
+            "match_count": len(self.matches),
+            "total_tools": self.total_tools,
+        }
+        # Four keys have no place for a schema that the request does not declare.
+        if self.form == "tools" or any(match.parameters is not None for match in self.matches):
+            content["tools"] = [_oh_my_pi_object(match) for match in self.matches]
+        return compact_json(content)
+
+
+def _oh_my_pi_object(match: SearchMatch) -> dict[str, Any]:
+    signature = match.signature if isinstance(match, OhMyPiMatch) else ()
+    content: dict[str, Any] = {"name": match.name, "description": match.description}
+    if signature or match.parameters is None:
+        content["params"] = list(signature)
+    if match.parameters is not None:
+        content["parameters"] = match.parameters
+    return content
+
+
+def _read_oh_my_pi(content: Mapping[str, Any]) -> OhMyPiResult:
+    """Return the result that a history holds.
+
+    An answer of the form `names` has names alone.
+    """
+    tools = content.get("tools")
+    form: Literal["names", "tools"] = "tools" if isinstance(tools, list) else "names"
+    if not isinstance(tools, list):
+        tools = [{"name": name} for name in content["activated_tools"]]
+    found, searched = content.get("match_count"), content.get("total_tools")
+    return OhMyPiResult(
+        query=content["query"],
+        matches=tuple(filter(None, map(_read_oh_my_pi_match, tools))),
+        total_found=found if isinstance(found, int) else 0,
+        total_tools=searched if isinstance(searched, int) else 0,
+        form=form,
+    )
+
+
+def _read_oh_my_pi_match(content: object) -> OhMyPiMatch | None:
+    match = OhMyPiMatch.from_object(content)
+    if match is None or not isinstance(content, dict):
+        return None
+    params = content.get("params")
+    listed = params if isinstance(params, list) else ()
+    return replace(match, signature=tuple(key for key in listed if isinstance(key, str)))
 
 
 @runtime_checkable
