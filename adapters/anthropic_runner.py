@@ -40,7 +40,7 @@ except ImportError as exc:
 from tool_search.adapters.anthropic.wire import encode_result
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.conversation.calls import RunCall
 from tool_search.errors import ConfigurationError, InvalidToolError
 from tool_search.execution.results import as_text

@@ -38,7 +38,7 @@ if not hasattr(BM25SearchTransform, "_search"):
         "BM25SearchTransform has no method _search; install one of these"
     )
 
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.errors import ConfigurationError
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.search.index.protocol import SearchResult

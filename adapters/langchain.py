@@ -37,8 +37,8 @@ except ImportError as exc:
         "pip install 'tool-search-middleware[langchain]'; in a clone: pip install '.[langchain]'"
     ) from exc
 
-from tool_search.config.bot import ToolSearchConfig
-from tool_search.config.providers import Dialect
+from tool_search.config.conversation import ToolSearchConfig
+from tool_search.config.kinds import Dialect
 from tool_search.conversation.calls import RunCall
 from tool_search.conversation.view import append_instructions
 from tool_search.hosts.kept_names import KeptNames

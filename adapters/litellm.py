@@ -41,7 +41,7 @@ except ImportError as exc:
         "pip install 'tool-search-middleware[litellm]'; in a clone: pip install '.[litellm]'"
     ) from exc
 
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.config.loading import load_config
 from tool_search.errors import ConfigurationError
 from tool_search.hosts.chain import owner_digest

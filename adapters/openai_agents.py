@@ -47,7 +47,7 @@ except ImportError as exc:
         "pip install '.[openai-agents]'"
     ) from exc
 
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.conversation.view import append_instructions
 from tool_search.errors import ConfigurationError
 from tool_search.hosts.kept_names import KeptNames

@@ -36,7 +36,7 @@ except ImportError as exc:
         "pip install '.[pydantic-ai]'"
     ) from exc
 
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.hosts.view import ToolView
 from tool_search.search.index.protocol import SearchResult

@@ -40,7 +40,7 @@ from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import reply as openai_responses_reply
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.catalog.catalog import ToolCatalog
-from tool_search.config.providers import Dialect
+from tool_search.config.kinds import Dialect
 from tool_search.execution import ExecutionEvent, ExecutionResult, ToolContext
 from tool_search.messages import RequestPlan, ToolCall
 from tool_search.providers.base import ReplyEnd, ReplyEvent

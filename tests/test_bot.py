@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tool_search.bot import open_bot, tools_from_modules
-from tool_search.config.bot import BotConfig, ProviderConfig, ToolSearchConfig
-from tool_search.config.limits import HistorySettings
+from tool_search.config.bot import BotConfig, ProviderConfig
+from tool_search.config.conversation import HistorySettings, ToolSearchConfig
 from tool_search.config.providers import ProfileSettings
 from tool_search.config.search import SearchSettings
 from tool_search.config.stores import StoreSettings

@@ -4,7 +4,7 @@ from tool_search.bot import Bot as Bot
 from tool_search.bot import open_bot as open_bot
 from tool_search.config.bot import BotConfig as BotConfig
 from tool_search.config.bot import ProviderConfig as ProviderConfig
-from tool_search.config.bot import ToolSearchConfig as ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig as ToolSearchConfig
 from tool_search.config.loading import load_config as load_config
 from tool_search.runner.runner import ToolSearchRunner as ToolSearchRunner
 

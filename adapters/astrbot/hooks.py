@@ -15,7 +15,8 @@ from typing import Any, ClassVar, cast
 from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.settings import NativeChoice
 from tool_search.adapters.astrbot.toolset import run_of
-from tool_search.config.providers import Dialect, StrategyChoice
+from tool_search.config.kinds import Dialect
+from tool_search.config.strategies import StrategyChoice
 from tool_search.errors import ProviderError, UnsupportedStrategyError
 from tool_search.hosts.kept_names import KeptNames
 from tool_search.providers.errors import ErrorAction, classify_error

@@ -60,7 +60,7 @@ from tool_search.adapters.astrbot.webui.activity import Activity
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import NameBook
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.conversation.calls import allowed_to_all
 from tool_search.conversation.search_services import SearchServices
 from tool_search.conversation.view import ViewServices

@@ -18,7 +18,7 @@ import string
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tool_search.config.providers import MessageRules
+from tool_search.config.kinds import MessageRules
 from tool_search.messages import ContentPart, Message, TextPart
 from tool_search.providers.profiles import ProviderProfile
 

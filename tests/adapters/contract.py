@@ -21,7 +21,8 @@ from tool_search.adapters.openai_responses import OpenAIResponsesProvider
 from tool_search.adapters.openai_responses import provider as openai_responses
 from tool_search.adapters.sdk.connection import tls_context
 from tool_search.catalog.tool import Tool
-from tool_search.config.providers import Dialect, StrategyChoice
+from tool_search.config.kinds import Dialect
+from tool_search.config.strategies import StrategyChoice
 from tool_search.messages import DeclaredTool, Message, RequestPlan, ToolList
 from tool_search.providers.base import ReplyEnd, ReplyEvent
 from tool_search.providers.profile_choice import profile_for

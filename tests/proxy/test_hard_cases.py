@@ -21,8 +21,7 @@ from tests.proxy.clients import (
     ask_all,
 )
 from tests.proxy.conftest import serve, upstreams
-from tool_search.config.bot import ToolSearchConfig
-from tool_search.config.stores import LearningSettings
+from tool_search.config.conversation import LearningSettings, ToolSearchConfig
 from tool_search.proxy.app import ToolSearchProxy
 from tool_search.proxy.settings import ProxyConfig, StateSettings
 from tool_search.testing import (

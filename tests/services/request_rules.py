@@ -17,7 +17,7 @@ from tests.services.rules import (
     each_tool,
     five_turns,
 )
-from tool_search.config.providers import Dialect
+from tool_search.config.kinds import Dialect
 from tool_search.messages import TextPart
 
 ALL_RULES: dict[str, ServiceRule] = dict(RULES)

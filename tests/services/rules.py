@@ -33,7 +33,7 @@ from tool_search import (
 )
 from tool_search.adapters import build_provider
 from tool_search.catalog.tool import ToolKind
-from tool_search.config.providers import Dialect
+from tool_search.config.kinds import Dialect
 from tool_search.events import Done, RunnerEvent
 from tool_search.messages import ContentPart, TextPart
 from tool_search.providers.profiles import ProviderProfile

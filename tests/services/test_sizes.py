@@ -24,7 +24,7 @@ from tool_search import (
 )
 from tool_search.adapters import build_provider
 from tool_search.config import HistorySettings
-from tool_search.config.providers import Dialect
+from tool_search.config.kinds import Dialect
 from tool_search.errors import AllProvidersFailedError
 from tool_search.events import ContentLeftOut, Done, ProviderSwitched, RunnerEvent, RunnerWarning
 from tool_search.messages import ContentPart, TextPart

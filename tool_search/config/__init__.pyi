@@ -1,10 +1,10 @@
 from tool_search.config.bot import BotConfig as BotConfig
 from tool_search.config.bot import ProviderConfig as ProviderConfig
-from tool_search.config.bot import ToolSearchConfig as ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig as ToolSearchConfig
 from tool_search.config.loading import load_config as load_config
-from tool_search.config.limits import HistorySettings as HistorySettings
+from tool_search.config.conversation import HistorySettings as HistorySettings
 from tool_search.config.permissions import PermissionSettings as PermissionSettings
 from tool_search.config.providers import ProfileSettings as ProfileSettings
 from tool_search.config.search import SearchSettings as SearchSettings
-from tool_search.config.stores import LearningSettings as LearningSettings
+from tool_search.config.conversation import LearningSettings as LearningSettings
 from tool_search.config.stores import StoreSettings as StoreSettings

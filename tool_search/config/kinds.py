@@ -1,4 +1,7 @@
-"""The kinds of providers: one table for configurations, strings, profiles and commands."""
+"""The kinds of providers: one table for configurations, strings, profiles and commands.
+
+And the values of what is known of a provider, for settings and profiles.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,33 @@ from pydantic import BeforeValidator
 
 from tool_search.errors import ConfigurationError
 
-__all__ = ["KINDS", "KINDS_LISTED", "Dialect", "ProviderKind", "dialect_of", "nearest_kind"]
+__all__ = [
+    "KINDS",
+    "KINDS_LISTED",
+    "CacheKind",
+    "Dialect",
+    "MessageRules",
+    "ProviderKind",
+    "SchemaRules",
+    "SearchForm",
+    "dialect_of",
+    "nearest_kind",
+]
 
 Dialect = Literal["anthropic", "openai_chat", "openai_responses"]
+SearchForm = Literal["client", "deferred", "hosted"]
+CacheKind = Literal["explicit", "automatic", "none"]
+"""`explicit`: requests mark the prefixes to cache; `automatic`: equal prefixes are cached;
+`none`: nothing is cached."""
+
+MessageRules = Literal["openai", "mistral", "joined", "alternating"]
+"""`mistral`: ids of calls have nine letters or digits, a reply follows results, and it has text
+or calls; `joined`: replies in a row are one; `alternating`: so they are, ids are Mistral's, a
+reply follows results, and the first message is the user's."""
+
+SchemaRules = Literal["json_schema", "moonshot", "acyclic", "plain"]
+"""`moonshot`: the subset of JSON Schema that Moonshot's validator takes; `acyclic`: no schema
+refers back to what it stands in; `plain`: names and types alone."""
 
 KINDS: Mapping[str, Dialect] = MappingProxyType(
     {

@@ -1,15 +1,17 @@
-"""The sections `limits`, of what comes in, and `history`, of a conversation in requests."""
+"""The sections `limits`, of what comes in, and `telemetry`, of what is measured."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tool_search.config.search import Settings
+from tool_search.config.settings import Settings
 
-__all__ = ["MAX_RESULT_CHARS", "HistorySettings", "LimitSettings"]
+__all__ = ["LimitSettings", "TelemetrySettings"]
 
+_MAX_NAME_CHARS = 100
+_MAX_HOLD_MS = 60_000
 _Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
 
 
@@ -32,32 +34,22 @@ class LimitSettings(Settings):
     silence_s: _Seconds = 86_400.0
 
 
-MAX_RESULT_CHARS = 30_000
-"""Characters of a tool's result, where nothing else is set."""
+class TelemetrySettings(Settings):
+    """The `telemetry` section: spans, metrics, and a monitor of the event loop.
 
-_MIN_TOKENS = 1_000
-_MAX_TOKENS = 100_000_000
-_MAX_TURNS = 1_000_000
-_MIN_RESULT = 200
-_MAX_RESULT = 10_000_000
-
-
-class HistorySettings(Settings):
-    """The `history` section: limits of a conversation in requests.
-
-    The recorded history stays whole.
+    Nothing is exported by itself: the OpenTelemetry SDK of the process does it.
 
     Attributes:
-        max_tokens: The largest number of tokens, estimated, that the messages of a request should
-            have when a user's turn begins; beyond, requests are brought to half of it: results of
-            earlier turns are shortened, then the oldest turns are left out. null: no limit.
-        keep_turns: The turns that requests always carry; older ones are left out as soon as
-            there are half as many again, so that the beginning of requests changes seldom. null:
-            all turns.
-        longest_result: Characters of one tool's result; a longer one keeps its head and
-            its tail. null: no limit.
+        enabled: True for spans and metrics, which need the extra `otel`; `auto`: if it is
+            installed.
+        record_content: True if spans have messages, arguments, queries and results, with likely
+            secrets masked; null: as `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` says.
+        agent_name: The bot's name in spans; empty: none.
+        loop_hold_ms: Milliseconds from which a hold of the event loop is logged and measured;
+            null: it is not watched.
     """
 
-    max_tokens: Annotated[int, Field(ge=_MIN_TOKENS, le=_MAX_TOKENS)] | None = None
-    keep_turns: Annotated[int, Field(ge=1, le=_MAX_TURNS)] | None = None
-    longest_result: Annotated[int, Field(ge=_MIN_RESULT, le=_MAX_RESULT)] | None = MAX_RESULT_CHARS
+    enabled: Literal["auto"] | bool = "auto"
+    record_content: bool | None = None
+    agent_name: Annotated[str, Field(max_length=_MAX_NAME_CHARS)] = ""
+    loop_hold_ms: Annotated[int, Field(ge=1, le=_MAX_HOLD_MS)] | None = None

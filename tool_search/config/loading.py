@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from tool_search.config.bot import BotConfig
-from tool_search.config.problems import KeyPath, allowed_words, dotted, problems
+from tool_search.config.settings import KeyPath, allowed_words, dotted, problems
 from tool_search.errors import ConfigurationError
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from tool_search.config.search import Settings
+from tool_search.config.settings import Settings
 
 __all__ = ["MCPOAuthSettings", "MCPServerSettings", "MCPServers", "MCPTransport", "checked_names"]
 

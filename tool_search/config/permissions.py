@@ -8,18 +8,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from tool_search.config.search import Settings
+from tool_search.config.conversation import HiddenTools
+from tool_search.config.settings import Settings
 from tool_search.values.patterns import NAMED_PATTERN, read_pattern
 
-__all__ = ["HiddenTools", "PermissionMode", "PermissionRules", "PermissionSettings"]
+__all__ = ["PermissionMode", "PermissionRules", "PermissionSettings"]
 
 PermissionMode = Literal["default", "plan", "accept", "bypass", "never-ask"]
 """`default`: the rules decide; `plan`: only what changes nothing; `accept`: asks only if a
 rule says so or a tool is destructive; `bypass`: nothing is asked; `never-ask`: what
 would be asked is denied. What a rule denies is denied in every mode."""
-
-
-HiddenTools = Literal["keep", "strict"]
 
 
 class PermissionRules(Settings):

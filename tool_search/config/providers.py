@@ -7,33 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from tool_search.catalog.names import NameShape
-from tool_search.config.kinds import Dialect, ProviderKind
-from tool_search.config.search import Settings
-from tool_search.config.strategies import ProviderStrategy, StrategyChoice
+from tool_search.config.kinds import CacheKind, MessageRules, ProviderKind, SchemaRules
+from tool_search.config.settings import Settings
+from tool_search.config.strategies import ProviderStrategy
 
-__all__ = [
-    "CacheKind",
-    "Dialect",
-    "MessageRules",
-    "ProfileMatch",
-    "ProfileSettings",
-    "ProviderStrategy",
-    "SchemaRules",
-    "StrategyChoice",
-]
+__all__ = ["ProfileMatch", "ProfileSettings"]
 
-CacheKind = Literal["explicit", "automatic", "none"]
-"""`explicit`: requests mark the prefixes to cache; `automatic`: equal prefixes are cached;
-`none`: nothing is cached."""
-
-MessageRules = Literal["openai", "mistral", "joined", "alternating"]
-"""`mistral`: ids of calls have nine letters or digits, a reply follows results, and it has text
-or calls; `joined`: replies in a row are one; `alternating`: so they are, ids are Mistral's, a
-reply follows results, and the first message is the user's."""
-
-SchemaRules = Literal["json_schema", "moonshot", "acyclic", "plain"]
-"""`moonshot`: the subset of JSON Schema that Moonshot's validator takes; `acyclic`: no schema
-refers back to what it stands in; `plain`: names and types alone."""
 
 _Glob = Annotated[str, Field(min_length=1, max_length=200)]
 _ToolName = Annotated[str, Field(min_length=1, max_length=256)]

@@ -5,19 +5,10 @@ from __future__ import annotations
 import logging
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tool_search.config.engines import EMBEDDING_ENGINES, ENGINES, PRESETS, installed_engines
-from tool_search.config.problems import dotted, problems
-from tool_search.errors import ConfigurationError
+from tool_search.config.settings import Settings
 
 __all__ = [
     "AnswerForm",
@@ -29,7 +20,6 @@ __all__ = [
     "HybridSettings",
     "SearchSettings",
     "SegmenterName",
-    "Settings",
 ]
 
 _log = logging.getLogger(__name__)
@@ -40,36 +30,6 @@ SegmenterName = Literal["builtin", "jieba"]
 AnswerForm = Literal["names", "tools"]
 _Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
 _Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
-
-
-class Settings(BaseModel):
-    """A frozen section; an unknown key or a value of another type is an error.
-
-    Raises:
-        ConfigurationError: A key is unknown or a value is not allowed; one line for each.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    def __init__(self, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as exc:
-            name = type(self).__name__
-            listed = [
-                f"{name}: {dotted(place)} {said}" for place, said in problems(exc, type(self))
-            ]
-            raise ConfigurationError("\n".join(listed)) from None
-
-    # Without this mark pydantic validates an inner section by its `__init__`, and the error
-    # of the whole would not have the place of its wrong key.
-    setattr(__init__, "__pydantic_base_init__", True)  # noqa: B010
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _from_list(cls, value: object) -> object:
-        """Accept a list for a tuple: YAML has no tuples."""
-        return tuple(value) if isinstance(value, list) else value
 
 
 class HybridSettings(Settings):

@@ -1,4 +1,4 @@
-"""The sections `store` and `learning`: the storage of conversations and of learned queries."""
+"""The `store` section: the storage of conversations and of learned queries."""
 
 from __future__ import annotations
 
@@ -11,26 +11,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from tool_search.config.search import Settings
+from tool_search.config.settings import Settings
 from tool_search.errors import ConfigurationError
 
-__all__ = ["LearningSettings", "StoreSettings", "StoreType", "data_folder", "default_store_path"]
+__all__ = ["StoreSettings", "StoreType", "data_folder", "default_store_path"]
 
 StoreType = Literal["memory", "sqlite", "redis"]
-
-
-class LearningSettings(Settings):
-    """The `learning` section: searches that learn from later calls.
-
-    Attributes:
-        enabled: False: nothing is read, written or ranked by learning.
-        shared: True if what several users' calls taught counts for others too; False: each
-            user has only their own, and all without a name are one. Null: true in a bot,
-            false in the proxy, whose users are credentials.
-    """
-
-    enabled: bool = True
-    shared: bool | None = None
 
 
 class StoreSettings(Settings):

@@ -16,7 +16,7 @@ from pydantic import AfterValidator
 from tool_search.errors import UnsupportedStrategyError
 
 if TYPE_CHECKING:
-    from tool_search.config.providers import Dialect
+    from tool_search.config.kinds import Dialect
 
 __all__ = [
     "AUTO",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from tool_search.catalog.names import unique_id
-from tool_search.config.providers import Dialect
+from tool_search.config.kinds import Dialect
 from tool_search.errors import SessionError
 from tool_search.messages import (
     ImagePart,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.conversation.history import MessageLog
 from tool_search.conversation.record import ShadowTurn, message_digest
 from tool_search.conversation.synthetic_searches import SyntheticSearches

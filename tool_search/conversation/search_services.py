@@ -9,7 +9,7 @@ from typing import Any
 from tool_search.catalog.catalog import ToolCatalog, catalog_changes
 from tool_search.catalog.near_copies import copies_of
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.conversation.search_trail import SearchTrail
 from tool_search.discovery.catalog_notices import catalog_notices, copy_notices
 from tool_search.discovery.listing import list_tools

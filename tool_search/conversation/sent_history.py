@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Literal
 
 from tool_search.catalog.tool import Tool
-from tool_search.config.limits import HistorySettings
+from tool_search.config.conversation import HistorySettings
 from tool_search.conversation.history import (
     MessageLog,
     checked,

@@ -17,9 +17,7 @@ from tool_search._exports import moved_to_top
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
-from tool_search.config.limits import HistorySettings
-from tool_search.config.permissions import HiddenTools
+from tool_search.config.conversation import HiddenTools, HistorySettings, ToolSearchConfig
 from tool_search.conversation.base import ToolConversation
 from tool_search.conversation.calls import (
     CallDecision,

@@ -10,7 +10,8 @@ from typing import Any
 
 from tool_search.adapters import build_provider
 from tool_search.catalog.catalog import ToolCatalog
-from tool_search.config.bot import ProviderConfig, ToolSearchConfig
+from tool_search.config.bot import ProviderConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.demo.accounting import Ledger, RecordedProvider
 from tool_search.demo.script import TURNS, script
 from tool_search.demo.toolbox import TOOLBOX

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.discovery.modes import ModeDecision, tool_tokens
 from tool_search.discovery.state import Discovery
 from tool_search.errors import SessionError

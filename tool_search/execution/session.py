@@ -9,8 +9,7 @@ from typing import Any
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
-from tool_search.config.limits import HistorySettings
+from tool_search.config.conversation import HistorySettings, ToolSearchConfig
 from tool_search.conversation.calls import CallDecision, CallResult
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.search_services import SearchServices

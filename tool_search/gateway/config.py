@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from tool_search.config.conversation import LearningSettings
 from tool_search.config.limits import LimitSettings
 from tool_search.config.mcp import MCPServerSettings, checked_names
 from tool_search.config.permissions import PermissionSettings
-from tool_search.config.search import Settings
-from tool_search.config.stores import LearningSettings, StoreSettings
+from tool_search.config.settings import Settings
+from tool_search.config.stores import StoreSettings
 from tool_search.gateway.exposure import ExposureMode, ExposureSettings
 from tool_search.gateway.middleware import (
     ClientMiddleware,

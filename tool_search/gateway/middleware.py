@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError, field_validator
 
-from tool_search.config.search import Settings
+from tool_search.config.settings import Settings
 from tool_search.errors import ConfigurationError
 from tool_search.values.json import compact_json
 

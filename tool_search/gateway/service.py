@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.config.search import SearchSettings
 from tool_search.errors import ConfigurationError, SourceError, ToolSearchError
 from tool_search.execution.context import ToolExecutor

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from tool_search.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.catalog.near_copies import copies_of
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.search_services import SearchServices
 from tool_search.conversation.view import ViewServices

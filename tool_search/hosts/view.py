@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tool_search.catalog.catalog import ToolCatalog
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.conversation.search_services import SearchServices
 from tool_search.conversation.view import View, ViewServices
 from tool_search.strategies import ToolsAssembler

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tool_search.config.search import Settings
+from tool_search.config.settings import Settings
 
 __all__ = ["InspectorSettings"]
 

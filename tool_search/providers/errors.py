@@ -10,7 +10,7 @@ from typing import Literal
 
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
-from tool_search.config.providers import SchemaRules
+from tool_search.config.kinds import SchemaRules
 from tool_search.config.strategies import StrategyFacts
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.messages import NoticeCode

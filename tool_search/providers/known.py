@@ -17,14 +17,9 @@ from fnmatch import fnmatchcase
 from typing import Literal, TypedDict, cast
 
 from tool_search.catalog.names import NameShape
-from tool_search.config.providers import (
-    CacheKind,
-    Dialect,
-    MessageRules,
-    ProfileSettings,
-    ProviderStrategy,
-    SchemaRules,
-)
+from tool_search.config.kinds import CacheKind, Dialect, MessageRules, SchemaRules
+from tool_search.config.providers import ProfileSettings
+from tool_search.config.strategies import ProviderStrategy
 
 __all__ = [
     "CLAUDE_MAX_DEFERRED",

@@ -11,11 +11,12 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from tool_search.catalog.names import NameRule
-from tool_search.config.bot import ProviderConfig, SearchForm
-from tool_search.config.kinds import dialect_of
-from tool_search.config.providers import Dialect, ProfileSettings, StrategyChoice
+from tool_search.config.bot import ProviderConfig
+from tool_search.config.kinds import Dialect, SearchForm, dialect_of
+from tool_search.config.providers import ProfileSettings
 from tool_search.config.strategies import (
     AUTO,
+    StrategyChoice,
     StrategyFacts,
     current_strategy_name,
     registered_strategy,

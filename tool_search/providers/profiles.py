@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from tool_search._exports import moved_to_top
 from tool_search.catalog.names import COMMON, NameRule
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import SearchForm
-from tool_search.config.providers import (
-    CacheKind,
-    Dialect,
-    MessageRules,
-    SchemaRules,
-)
+from tool_search.config.kinds import CacheKind, Dialect, MessageRules, SchemaRules, SearchForm
 from tool_search.config.strategies import StrategyFacts, registered_strategy
 from tool_search.messages import Phase, StrategyName
 

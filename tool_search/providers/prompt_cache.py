@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tool_search.config.providers import CacheKind
+from tool_search.config.kinds import CacheKind
 from tool_search.messages import (
     DeclaredTool,
     Message,

@@ -20,8 +20,7 @@ from functools import cache, partial
 
 from tool_search.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.catalog.naming import NameBook
-from tool_search.config.bot import ToolSearchConfig
-from tool_search.config.limits import HistorySettings
+from tool_search.config.conversation import HistorySettings, ToolSearchConfig
 from tool_search.conversation.record import ConversationRecord
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.state import Discovery

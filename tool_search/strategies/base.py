@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from tool_search.catalog.names import wire_name
-from tool_search.config.providers import Dialect
+from tool_search.config.kinds import Dialect
 from tool_search.config.strategies import DefinitionsRole
 from tool_search.messages import (
     Message,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.conversation.record import (
     BegunCall,
     ConversationRecord,

@@ -19,7 +19,7 @@ from tool_search.adapters.astrbot.settings import read_settings
 from tool_search.adapters.astrbot.tools import TranslatedTools, is_new, kind_of, neutral_history
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.execution.session import ToolSearchSession
 from tool_search.providers.profile_choice import profile_for
 

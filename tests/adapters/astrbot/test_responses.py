@@ -15,7 +15,7 @@ from tool_search.adapters.astrbot.toolset import NativeTools
 from tool_search.adapters.openai_responses.tools import wire_tools
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.execution.session import ToolSearchSession
 from tool_search.providers.profile_choice import profile_for
 from tool_search.providers.profiles import ProviderProfile

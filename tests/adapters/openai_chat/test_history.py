@@ -14,7 +14,7 @@ from tests.conversations import CLAUDE, OPENAI, Chat, toolbox
 from tool_search.adapters.openai_chat import history_from_wire
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.execution.session import ToolSearchSession
 from tool_search.i18n import Language
 from tool_search.messages import ImagePart, Message, NativeReply, TextPart, ToolCall

@@ -15,7 +15,7 @@ from tests.conversations import OPENAI
 from tool_search.adapters.openai_responses.history import history_from_wire
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.execution.session import ToolSearchSession
 from tool_search.messages import ImagePart, Message, TextPart, ToolCall
 from tool_search.providers.profile_choice import profile_for

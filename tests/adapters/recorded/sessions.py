@@ -19,8 +19,8 @@ from tests.adapters.recorded.comparing import COMPARERS, MESSAGES, SEARCH_TOOLS
 from tests.adapters.recorded.traffic import DIALECTS, IMPORTERS, READERS, RECORDED, WRITERS
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
-from tool_search.config.providers import Dialect
+from tool_search.config.conversation import ToolSearchConfig
+from tool_search.config.kinds import Dialect
 from tool_search.conversation.calls import AnsweredCall, CallResult
 from tool_search.execution.session import ToolSearchSession
 from tool_search.messages import Message, RequestPlan, ToolCall

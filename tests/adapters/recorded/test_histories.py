@@ -16,7 +16,7 @@ from tests.adapters.recorded.test_replies import TARGETS
 from tests.adapters.recorded.traffic import IMPORTERS, REASON, RECORDED, WRITERS
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
 from tool_search.execution.session import ToolSearchSession
 from tool_search.i18n import LANGUAGES, text
 from tool_search.messages import Message

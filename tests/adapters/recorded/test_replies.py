@@ -19,8 +19,8 @@ from tool_search.adapters.openai_responses import reply as openai_responses_repl
 from tool_search.adapters.sdk.failures import ReplyFailedError
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ToolSearchConfig
-from tool_search.config.providers import Dialect
+from tool_search.config.conversation import ToolSearchConfig
+from tool_search.config.kinds import Dialect
 from tool_search.execution.session import ToolSearchSession
 from tool_search.messages import Message
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent

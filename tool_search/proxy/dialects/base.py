@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tool_search.config.providers import Dialect
+from tool_search.config.kinds import Dialect
 from tool_search.hosts.chain import ChainItem
 from tool_search.messages import RequestPlan
 from tool_search.providers.profiles import ProviderProfile

@@ -1,4 +1,4 @@
-"""The words for wrong settings, the same for a YAML file and for Python."""
+"""A section of settings, and the words for wrong ones, the same in a YAML file and in Python."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-__all__ = ["KeyPath", "allowed_words", "dotted", "problems"]
+from tool_search.errors import ConfigurationError
+
+__all__ = ["KeyPath", "Settings", "allowed_words", "dotted", "problems"]
 
 KeyPath = tuple[str | int, ...]
 """The place of a setting: keys, and indices of lists."""
@@ -34,6 +36,36 @@ _OTHER_SYSTEMS = {
 _MAX_ELSEWHERE = 2
 _UNION_MEMBER = re.compile(r"literal\[.*\]|constrained-str|function-\w+\[.*\]")
 _MODE, _SECTION, _BOT = "tool_schema_mode", "tool_search", "BotConfig"
+
+
+class Settings(BaseModel):
+    """A frozen section; an unknown key or a value of another type is an error.
+
+    Raises:
+        ConfigurationError: A key is unknown or a value is not allowed; one line for each.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as exc:
+            name = type(self).__name__
+            listed = [
+                f"{name}: {dotted(place)} {said}" for place, said in problems(exc, type(self))
+            ]
+            raise ConfigurationError("\n".join(listed)) from None
+
+    # Without this mark pydantic validates an inner section by its `__init__`, and the error
+    # of the whole would not have the place of its wrong key.
+    setattr(__init__, "__pydantic_base_init__", True)  # noqa: B010
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _from_list(cls, value: object) -> object:
+        """Accept a list for a tuple: YAML has no tuples."""
+        return tuple(value) if isinstance(value, list) else value
 
 
 def problems(
