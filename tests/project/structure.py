@@ -42,6 +42,8 @@ LAYERS = (
     ("cli",),
     ("__main__",),
 )
+# The modules that hold a conversation: what they bring in is the core, docs/core.md.
+CONVERSATION = ("tool_search.conversation.session", "tool_search.conversation.view")
 SEARCH_LAYERS = ("text", "index", "vectors", "engines", "build")
 
 
@@ -79,6 +81,39 @@ def _imported(path: Path, files: Mapping[str, Path]) -> Iterator[str]:
                 yield full if full in files else str(node.module)
 
 
+def string_imports(files: Mapping[str, Path]) -> dict[str, set[str]]:
+    """Return the modules whose names stand as strings in each module that loads by name."""
+    found: dict[str, set[str]] = {}
+    for name, path in files.items():
+        source = path.read_text(encoding="utf-8")
+        named = {
+            node.value.partition(":")[0]
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        found[name] = (named & files.keys()) if "import_module" in source else set()
+    return found
+
+
+def closure(*roots: str) -> dict[str, int]:
+    """Return the modules that importing some modules brings in, with their lines.
+
+    Imports inside functions and names that are loaded by string count too.
+    """
+    files = modules()
+    direct, by_name = imports(files), string_imports(files)
+    seen: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        parents = {name.rsplit(".", n)[0] for n in range(1, name.count(".") + 1)} & files.keys()
+        waiting += direct[name] | by_name[name] | parents
+    return {name: len(files[name].read_text(encoding="utf-8").splitlines()) for name in seen}
+
+
 def runtime_imports(files: Mapping[str, Path]) -> dict[str, set[str]]:
     """Return the modules that importing each module imports: top level, no type checking."""
     found = {}
@@ -110,6 +145,17 @@ def upward_imports() -> list[str]:
                 if low is not None and high is not None and high > low:
                     found.append(f"{name} -> {other}")
     return found
+
+
+def upward_strings() -> list[str]:
+    """Return each module of a higher layer that a module loads by its name."""
+    rank = {part: row for row, parts in enumerate(LAYERS) for part in parts}
+    return [
+        f"{name} -> {other}"
+        for name, used in string_imports(modules()).items()
+        for other in sorted(used)
+        if _part(name) and _part(other) and rank[_part(other)] > rank[_part(name)]
+    ]
 
 
 def cycle() -> list[str]:
@@ -160,6 +206,9 @@ def _print_figures() -> None:
         ("most files in a folder", max(sizes.values())),
         ("imports between top-level parts", len(edges)),
         ("upward imports", len(upward_imports())),
+        ("upward imports by string", len(upward_strings())),
+        ("modules of a conversation", len(core := closure(*CONVERSATION))),
+        ("lines of a conversation", sum(core.values())),
         ("modules in a cycle", len(cycle())),
     )
     for what, figure in rows:

@@ -251,3 +251,20 @@ def test_the_examples_in_docstrings_work(name: str) -> None:
 def test_the_examples_of_the_package_work() -> None:
     result = doctest.testmod(tool_search)
     assert (result.failed, result.attempted > 0) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("conversation.session", "ToolSearchSession"),
+        ("conversation.view", "ToolView"),
+        ("providers.profiles", "profile_for"),
+    ],
+)
+def test_a_name_that_has_moved_works_from_its_old_place_with_a_warning(
+    module: str, name: str
+) -> None:
+    old = importlib.import_module(f"tool_search.{module}")
+    with pytest.warns(DeprecationWarning, match=f"from tool_search import {name}"):
+        found = getattr(old, name)
+    assert found is getattr(tool_search, name)

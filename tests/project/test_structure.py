@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from tests.project.structure import (
+    CONVERSATION,
     LAYERS,
+    closure,
     cycle,
     folder_sizes,
     imports,
@@ -30,6 +32,16 @@ def test_no_module_imports_from_a_higher_layer() -> None:
 
 def test_no_modules_import_each_other_in_a_cycle() -> None:
     assert cycle() == []
+
+
+def test_a_conversation_is_given_what_it_does_not_know() -> None:
+    """The core of docs/core.md: no engine, words, runner, adapter or store, by string neither."""
+    core = closure(*CONVERSATION)
+    parts = {part for row in LAYERS[: LAYERS.index(("stores",))] for part in row}
+    assert {name.split(".")[1] for name in core if "." in name} <= parts
+    searching = {name for name in core if name.startswith("tool_search.search.")}
+    assert searching == {"tool_search.search.index", "tool_search.search.index.protocol"}
+    assert "tool_search.events" not in core
 
 
 def test_a_reader_sees_a_folder_at_once() -> None:
