@@ -36,9 +36,9 @@ from tool_search.adapters import build_provider
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ProviderConfig
-from tool_search.config.conversation import SchemaMode
 from tool_search.config.kinds import Dialect
 from tool_search.config.strategies import StrategyChoice
+from tool_search.config.values import SchemaMode
 from tool_search.demo.toolbox import TOOLBOX
 from tool_search.execution import ExecutionEvent, ExecutionResult, ToolContext, executable_tools
 from tool_search.messages import DeclaredTool, StrategyName, ToolCall, ToolList

@@ -23,8 +23,8 @@ from typing import get_args
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.formats import parse_tools
 from tool_search.catalog.tokens import estimate_tokens
-from tool_search.config.conversation import ListingForm
 from tool_search.config.search import SearchSettings
+from tool_search.config.values import ListingForm
 from tool_search.discovery.listing import Listing
 from tool_search.discovery.modes import tool_tokens
 from tool_search.search import ToolSearchIndex, build_index

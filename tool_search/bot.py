@@ -24,10 +24,10 @@ from uuid import uuid4
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import Source
 from tool_search.config.bot import BotConfig
-from tool_search.config.conversation import MAX_RESULT_CHARS
 from tool_search.config.limits import TelemetrySettings
 from tool_search.config.loading import config_from_mapping, load_config
 from tool_search.config.stores import StoreSettings
+from tool_search.config.values import MAX_RESULT_CHARS
 from tool_search.errors import (
     ConfigurationError,
     DuplicateToolError,

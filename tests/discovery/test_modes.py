@@ -6,7 +6,7 @@ import pytest
 
 from tests.conversations import tool, toolbox
 from tool_search import ModeDecision, ToolCatalog
-from tool_search.config.conversation import SchemaMode
+from tool_search.config.values import SchemaMode
 from tool_search.discovery import resolve_mode
 from tool_search.discovery.modes import Mode, ModeReason, tool_tokens
 

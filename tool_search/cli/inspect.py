@@ -24,12 +24,11 @@ from tool_search.cli.options import CatalogOrNoneOption, JsonOption, McpOption, 
 from tool_search.cli.servers import list_servers, read_tools
 from tool_search.cli.terminal.language import number, spoken, wrong_use
 from tool_search.cli.terminal.lines import wrapped
-from tool_search.config.bot import BotConfig, ProviderConfig
-from tool_search.config.conversation import SchemaMode
+from tool_search.config.bot import BotConfig, ProviderConfig, provider_from_string
 from tool_search.config.kinds import KINDS, Dialect, dialect_of
 from tool_search.config.loading import load_config
-from tool_search.config.provider_strings import provider_from_string
 from tool_search.config.providers import ProfileSettings
+from tool_search.config.values import SchemaMode
 from tool_search.conversation.record import ConversationRecord
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.modes import Mode, tool_tokens

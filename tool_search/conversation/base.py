@@ -9,7 +9,7 @@ from dataclasses import replace
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
-from tool_search.config.conversation import ToolSearchConfig
+from tool_search.config.values import ConversationSettings
 from tool_search.conversation.calls import CallResolver, declared_to_all
 from tool_search.conversation.denied_tools import LeftOut, referred_names
 from tool_search.conversation.record import ConversationRecord
@@ -48,7 +48,7 @@ class ToolConversation(ABC):
         self,
         catalog: ToolCatalog,
         *,
-        config: ToolSearchConfig,
+        config: ConversationSettings,
         search: SearchesCatalogs,
         assembler: ToolsAssembler,
         record: ConversationRecord | None,

@@ -14,7 +14,7 @@ from typing import Literal
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.conversation import HiddenTools
+from tool_search.config.values import HiddenTools
 from tool_search.discovery.modes import Mode
 from tool_search.discovery.state import DiscoveryState
 from tool_search.messages import Message

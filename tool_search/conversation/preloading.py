@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tool_search.catalog.tool import Tool
-from tool_search.config.conversation import ToolSearchConfig
+from tool_search.config.values import ConversationSettings
 from tool_search.conversation.history import MessageLog
 from tool_search.conversation.record import ShadowTurn, message_digest
 from tool_search.conversation.synthetic_searches import SyntheticSearches
@@ -50,7 +50,7 @@ class Preloading:
         shadow: What searches would have offered, in the mode `shadow`.
     """
 
-    config: ToolSearchConfig
+    config: ConversationSettings
     tools: ToolState
     discoveries: DiscoveryState
     searches: SyntheticSearches

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tool_search.catalog.naming import Source
 from tool_search.catalog.tool import Tool
-from tool_search.config.conversation import SchemaMode
+from tool_search.config.values import SchemaMode
 from tool_search.conversation.history import native_problem
 from tool_search.conversation.record_shape import VERSION, check_history, check_record
 from tool_search.conversation.synthetic_searches import InsertionPoint

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from tool_search.config.conversation import SchemaMode
+from tool_search.config.values import SchemaMode
 from tool_search.discovery.modes import Mode, ModeReason
 from tool_search.discovery.state import DiscoveryWay
 from tool_search.i18n import Language

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Literal
 
 from tool_search.catalog.tool import Tool
-from tool_search.config.conversation import HistorySettings
+from tool_search.config.values import HistoryLimits
 from tool_search.conversation.history import (
     MessageLog,
     checked,
@@ -60,7 +60,7 @@ class SentHistory:
         tools: ToolState,
         searches: SyntheticSearches,
         discoveries: DiscoveryState,
-        limits: HistorySettings,
+        limits: HistoryLimits,
         omissions: Iterable[Omission] = (),
     ) -> None:
         self._log = log

@@ -17,7 +17,7 @@ from tool_search._exports import moved_to_top
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
-from tool_search.config.conversation import HiddenTools, HistorySettings, ToolSearchConfig
+from tool_search.config.values import ConversationSettings, HiddenTools, HistoryLimits
 from tool_search.conversation.base import ToolConversation
 from tool_search.conversation.calls import (
     CallDecision,
@@ -110,15 +110,15 @@ class Session(ToolConversation):
         catalog: ToolCatalog,
         *,
         search: SearchesCatalogs,
-        config: ToolSearchConfig | None = None,
+        config: ConversationSettings | None = None,
         system_prompt: str = "",
         max_tools: int | None = None,
         assembler: ToolsAssembler | None = None,
         record: ConversationRecord | None = None,
-        history: HistorySettings | None = None,
+        history: HistoryLimits | None = None,
         strategies: Iterable[ToolSearchStrategy] = (),
     ) -> None:
-        config = config or ToolSearchConfig()
+        config = config or ConversationSettings()
         super().__init__(
             catalog,
             config=config,
@@ -143,7 +143,7 @@ class Session(ToolConversation):
             tools=self._tools,
             searches=self._searches,
             discoveries=self._discoveries,
-            limits=history or HistorySettings(),
+            limits=history or HistoryLimits(),
             omissions=record.omissions if record else (),
         )
         self._planned = 0

@@ -13,7 +13,7 @@ from tool_search.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.catalog.naming import NameBook, Source
 from tool_search.catalog.text_limits import TextLimits
 from tool_search.catalog.tool import Tool
-from tool_search.config.conversation import SchemaMode, ToolSearchConfig
+from tool_search.config.values import ConversationSettings, SchemaMode
 from tool_search.conversation.record import ConversationRecord
 from tool_search.discovery.definitions import CALL_TOOL_NAME, call_tool_definition
 from tool_search.discovery.modes import Mode, ModeDecision, ModeReason, resolve_mode
@@ -68,7 +68,7 @@ class ToolState:
         self,
         catalog: ToolCatalog,
         *,
-        config: ToolSearchConfig,
+        config: ConversationSettings,
         discoveries: DiscoveryState,
         max_tools: int | None,
         search: SearchesCatalogs,

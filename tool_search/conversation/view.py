@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from tool_search._exports import moved_to_top
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.conversation import HiddenTools, ToolSearchConfig
+from tool_search.config.values import ConversationSettings, HiddenTools
 from tool_search.conversation.base import ToolConversation
 from tool_search.conversation.calls import CallDecision, RunCall
 from tool_search.conversation.record import ConversationRecord
@@ -109,7 +109,7 @@ class View(ToolConversation):
         self,
         catalog: ToolCatalog,
         *,
-        config: ToolSearchConfig,
+        config: ConversationSettings,
         services: ViewServices,
         found: Iterable[str] = (),
         history: Iterable[Message] = (),

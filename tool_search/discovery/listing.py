@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tokens import estimate_tokens
 from tool_search.catalog.tool import Tool
-from tool_search.config.conversation import ListingForm, ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig
+from tool_search.config.values import ListingForm
 from tool_search.i18n import Language, text
 from tool_search.search.text.stop_words import STOP_WORDS
 from tool_search.values.clean_text import clean_line, named

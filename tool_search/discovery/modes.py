@@ -7,7 +7,7 @@ from typing import Literal
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.conversation import SchemaMode
+from tool_search.config.values import SchemaMode
 
 __all__ = ["Mode", "ModeDecision", "ModeReason", "resolve_mode", "tool_tokens"]
 

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from tool_search.catalog.tool import Tool
-from tool_search.config.conversation import MAX_RESULT_CHARS
+from tool_search.config.values import MAX_RESULT_CHARS
 from tool_search.errors import ConfigurationError
 
 __all__ = ["CallLimits", "ConcurrencyLimiter"]

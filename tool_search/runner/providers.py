@@ -10,9 +10,8 @@ from typing import Any, cast
 
 from pydantic import SecretStr
 
-from tool_search.config.bot import ProviderConfig
+from tool_search.config.bot import ProviderConfig, api_keys, provider_from_string
 from tool_search.config.limits import LimitSettings
-from tool_search.config.provider_strings import api_keys, provider_from_string
 from tool_search.config.providers import ProfileSettings
 from tool_search.errors import ConfigurationError, UnsupportedStrategyError
 from tool_search.i18n import Language, text
