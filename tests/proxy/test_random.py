@@ -41,7 +41,7 @@ NATIVE = {
 }
 
 # Of each dialect.
-EXAMPLES = 1_700 if IS_LONG else 100
+EXAMPLES = 1_700 if IS_LONG else 15
 
 
 class OverloadedError(Exception):

@@ -140,7 +140,7 @@ async def _no_talk(_: object) -> None:
 _PLAIN: dict[str, Any] = {"is_broken": lambda *_: False, "talk": _no_talk}
 
 
-@pytest.mark.parametrize("count", [30, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [12, pytest.param(500, marks=pytest.mark.long)])
 def test_no_random_conversation_is_without_an_answer(
     count: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,7 +51,7 @@ from tool_search.testing.prefix import prefix_change
 _CONVERSATIONS = (
     10_000
     if os.environ.get("HYPOTHESIS_PROFILE") == "long"
-    else int(os.environ.get("CONVERSATIONS", "300"))
+    else int(os.environ.get("CONVERSATIONS", "40"))
 )
 # Parts of the conversations, so that they share the machine's cores; each with other providers.
 _PARTS = 4
