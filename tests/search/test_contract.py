@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+from functools import cache
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from tests.search.registry import EVERY_ENGINE, WITH_WORDS, WITHOUT_VECTORS
 from tool_search.catalog.tool import Tool
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 
+IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 TOOLBOX = (
     Tool(name="get_weather", description="Weather forecast for a city."),
     Tool(name="send_email", description="Send an e-mail message to a person."),
@@ -272,12 +275,12 @@ def test_search_self_referring_schema_is_read_once(engine: str) -> None:
 
 
 def test_build_hostile_definitions_are_found(engine: str) -> None:
-    """A description of 1 MB and a schema 300 deep; a test that takes too long is ended."""
+    """A long description and a schema 300 deep; a test that takes too long is ended."""
     schema: dict[str, Any] = {"type": "object", "properties": {"leaf": {"type": "string"}}}
     for _ in range(150):
         schema = {"type": "object", "properties": {"deeper": schema}}
     tools = [
-        Tool(name="long", description="word 天气 " * 125_000),
+        Tool(name="long", description="word 天气 " * (125_000 if IS_LONG else 12_500)),
         Tool(name="d", parameters=schema),
     ]
     assert names(built(engine, *tools), "deeper") == ["d"]
@@ -301,7 +304,7 @@ _TOOLS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=500 if IS_LONG else 20, deadline=None)
 @given(first=_TOOLS, changes=st.lists(st.tuples(_TOOLS, st.sets(st.integers(0, 11))), max_size=4))
 @pytest.mark.parametrize("engine_name", EVERY_ENGINE)
 def test_updated_ranks_as_a_fresh_build(
@@ -325,10 +328,15 @@ def test_updated_leaves_the_old_index_as_it_was(every_engine: str) -> None:
     assert ranking(index, "weather") == before
 
 
-@settings(max_examples=80, deadline=None)
+@cache
+def _toolbox(engine_name: str) -> ToolSearchIndex:
+    return built(engine_name, *TOOLBOX)
+
+
+@settings(max_examples=500 if IS_LONG else 40, deadline=None)
 @given(query=st.text(max_size=300), limit=st.integers(-1, 10))
 @pytest.mark.parametrize("engine_name", EVERY_ENGINE)
 def test_search_any_text_never_raises(engine_name: str, query: str, limit: int) -> None:
-    result = built(engine_name, *TOOLBOX).search(query, limit=limit)
+    result = _toolbox(engine_name).search(query, limit=limit)
     result.to_json().encode()
     assert len(result.matches) <= max(limit, 0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
+import multiprocessing
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 
 import httpx2
 import pytest
@@ -16,8 +17,6 @@ from tool_search.proxy import ToolSearchProxy
 from tool_search.testing.hostile import ATTACKS, Bounds, HostileServer
 from tool_search.workspace.fetching import Line, fetch_page
 
-# The peak of memory is that of a process, so each attack has one.
-PROGRAM = "import sys; from tests.security.test_hostile_services import main; main(*sys.argv[1:])"
 TOOLS = [
     {"type": "function", "function": {"name": f"tool_{n}", "parameters": {"type": "object"}}}
     for n in range(40)
@@ -78,10 +77,18 @@ def main(who: str, attack: str) -> None:
     asyncio.run(attacked(who, attack))
 
 
+@pytest.fixture(scope="module")
+def processes() -> Iterator[ProcessPoolExecutor]:
+    """A new process for each attack, whose peak of memory is its own; all import once."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
+        yield pool
+
+
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize("who", ["provider", "proxy", "page"])
-def test_an_attack_is_an_error_within_bounds(who: str, attack: str) -> None:
-    done = subprocess.run(  # noqa: S603 - this interpreter
-        [sys.executable, "-c", PROGRAM, who, attack], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2_000:]
+def test_an_attack_is_an_error_within_bounds(
+    processes: ProcessPoolExecutor, who: str, attack: str
+) -> None:
+    processes.submit(main, who, attack).result()

@@ -114,9 +114,9 @@ def test_packed_bytes_are_unpacked_however_they_are_cut(
     assert b"".join(pieces) == data
 
 
-def test_a_gigabyte_is_unpacked_in_small_steps() -> None:
+def test_a_hundred_megabytes_are_unpacked_in_small_steps() -> None:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    packed = b"".join(packer.compress(bytes(1_000_000)) for _ in range(1_000)) + packer.flush()
+    packed = b"".join(packer.compress(bytes(1_000_000)) for _ in range(100)) + packer.flush()
     assert max(map(len, Inflater("gzip").feed(packed))) <= 64 * 1024
 
 

@@ -13,7 +13,14 @@ from tests.search.word_embedder import WordEmbedder
 
 __all__ = ["EmbeddingService", "running_service"]
 
-DIMENSIONS = WordEmbedder.dimensions
+
+class ServedEmbedder(WordEmbedder):
+    """An embedder whose vectors are short, since a service writes each number in JSON."""
+
+    dimensions = 256
+
+
+DIMENSIONS = ServedEmbedder.dimensions
 
 
 class EmbeddingService:
@@ -33,7 +40,7 @@ class EmbeddingService:
         self.requests: list[dict[str, Any]] = []
         self.keys: set[str | None] = set()
         self.over = threading.Event()
-        self._model = WordEmbedder()
+        self._model = ServedEmbedder()
 
     def answer(self, body: dict[str, Any]) -> tuple[int, dict[str, str], object]:
         """Return status, headers and content for a request."""

@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.search.vectors.embedding_service import DIMENSIONS, EmbeddingService, running_service
+from tests.search.vectors.embedding_service import (
+    DIMENSIONS,
+    EmbeddingService,
+    ServedEmbedder,
+    running_service,
+)
 from tests.search.word_embedder import WordEmbedder
 from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
 from tool_search.config.search import EmbedderSettings, EmbeddingSettings
@@ -53,7 +58,7 @@ def test_openai_vectors_are_those_of_the_service(service: EmbeddingService) -> N
     local = SearchSettings(engine="semantic", vector_cache=None)
     assert (
         index.search("songs", limit=5).matches
-        == build_index(TOOLS, local, embedder=WordEmbedder()).search("songs", limit=5).matches
+        == build_index(TOOLS, local, embedder=ServedEmbedder()).search("songs", limit=5).matches
     )
 
 
@@ -209,7 +214,7 @@ def local_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_local_model_ranks_by_meaning(local_kind: Any) -> None:
     embedder = load_embedder(EmbedderSettings(kind=local_kind, model="words"))
-    assert embedder.dimensions == DIMENSIONS
+    assert embedder.dimensions == WordEmbedder.dimensions
     assert embedder.identity.startswith(f"{local_kind} ")
     settings = SearchSettings(engine="semantic", vector_cache=None)
     index = build_index(TOOLS, settings, embedder=embedder)
