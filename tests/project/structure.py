@@ -9,6 +9,7 @@ import ast
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -65,14 +66,18 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@cache
+def _nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imports(files: Mapping[str, Path]) -> dict[str, set[str]]:
     """Return the modules of the package that each module imports, in functions too."""
     return {name: set(_imported(path, files)) for name, path in files.items()}
 
 
 def _imported(path: Path, files: Mapping[str, Path]) -> Iterator[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+    for node in _nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in files)
         elif isinstance(node, ast.ImportFrom) and (node.module or "") in files:
@@ -88,7 +93,7 @@ def string_imports(files: Mapping[str, Path]) -> dict[str, set[str]]:
         source = path.read_text(encoding="utf-8")
         named = {
             node.value.partition(":")[0]
-            for node in ast.walk(ast.parse(source))
+            for node in _nodes(path)
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
         }
         found[name] = (named & files.keys()) if "import_module" in source else set()
