@@ -104,9 +104,11 @@ def add_evidence(connection: sqlite3.Connection, entries: Sequence[Evidence]) ->
     now = max(entry.at for entry in entries)
     times = connection.execute("SELECT max(at) FROM evidence WHERE at <= ?", (now - DAY_S,))
     oldest = forgetting_time((at for (at,) in times if isinstance(at, float)), now)
-    for tool in sorted({entry.tool for entry in entries}):
-        known = load_evidence(connection, tool)
-        _add_for_tool(connection, known, [e for e in entries if e.tool == tool], oldest)
+    by_tool: dict[str, list[Evidence]] = {}
+    for entry in entries:
+        by_tool.setdefault(entry.tool, []).append(entry)
+    for tool, new in sorted(by_tool.items()):
+        _add_for_tool(connection, load_evidence(connection, tool), new, oldest)
     (count,) = connection.execute("SELECT count(*) FROM evidence").fetchone()
     if count > MAX_EVIDENCE:
         connection.execute(_ERASE_WEAKEST, (count - MAX_EVIDENCE,))
