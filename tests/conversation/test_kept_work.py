@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -29,6 +30,8 @@ from tool_search.adapters.wire.names import canonical_names
 from tool_search.messages import KeptWork, NativeReply, RequestPlan
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import PrefixMonitor
+
+_IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 
 _RESPONSES = profile_for("openai_responses", "gpt-5.5")
 _PROFILES = {
@@ -133,7 +136,7 @@ class _Conversation:
         return history
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=1_000 if _IS_LONG else 30)
 @given(_STEPS, st.sampled_from(sorted(_PROFILES)), st.sampled_from(sorted(_PROFILES)))
 def test_kept_work_changes_no_request(
     steps: list[tuple[str, int]], first: str, second: str

@@ -165,7 +165,7 @@ def live(mode: str, first: Listing, steps: list[tuple[str, Listing, str, int]]) 
         world.turn(PROFILES[profile], number)
 
 
-@settings(max_examples=3_000 if _LONG else 60)
+@settings(max_examples=3_000 if _LONG else 20)
 @given(
     mode=st.sampled_from(["tool_search", "tool_search", "full", "skills_like"]),
     first=LISTINGS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,8 @@ from tool_search.messages import (
     ToolList,
 )
 from tool_search.providers.profiles import ProviderProfile
+
+_IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 
 _RESPONSES = profile_for("openai_responses", "gpt-5.5")
 _PROFILES = {
@@ -111,7 +114,7 @@ def _check(plan: RequestPlan, profile: ProviderProfile) -> None:
 
 
 @pytest.mark.parametrize("name", _PROFILES)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=1_000 if _IS_LONG else 20)
 @given(plans(), _HISTORIES, st.lists(st.integers(1, 12), max_size=2))
 def test_history_written_step_by_step_is_the_history_written_at_once(
     name: str, plan: RequestPlan, history: tuple[Message, ...], steps: list[int]
