@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from tool_search._exports import moved_to_top
 from tool_search.catalog.catalog import ToolCatalog
@@ -44,7 +44,7 @@ from tool_search.strategies import (
 from tool_search.values.arguments import read_arguments
 from tool_search.values.json import compact_json
 
-__all__ = ["View", "ViewServices", "append_instructions"]
+__all__ = ["View", "ViewOptions", "ViewServices", "append_instructions"]
 
 if not TYPE_CHECKING:
     __getattr__ = moved_to_top(__name__, "ToolView")
@@ -76,6 +76,19 @@ class ViewServices:
     notify: Callable[[Notice], None] = _log_notice
     has_failed: Callable[[ToolCatalog], bool] = lambda _catalog: False
     report_failure: Callable[[ToolCatalog, str], None] = lambda _catalog, _cause: None
+
+
+class ViewOptions(TypedDict, total=False):
+    """The arguments of a view that say whose it is, and what has happened; see `View`."""
+
+    found: Iterable[str]
+    history: Iterable[Message]
+    first_message: str
+    profile: ProviderProfile | None
+    user: str | None
+    denial_reason: Callable[[Tool], str | None] | None
+    hidden: HiddenTools
+    record: ConversationRecord | None
 
 
 class View(ToolConversation):

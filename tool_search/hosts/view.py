@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.conversation.search_services import SearchServices
-from tool_search.conversation.view import View, ViewServices
+from tool_search.conversation.view import View, ViewOptions, ViewServices
 from tool_search.strategies import ToolsAssembler
 
 __all__ = ["ToolView"]
@@ -36,7 +36,7 @@ class ToolView(View):
         *,
         config: ToolSearchConfig,
         services: ViewServices | None = None,
-        **turn: Any,
+        **turn: Unpack[ViewOptions],
     ) -> None:
         services = services or ViewServices(
             assembler=ToolsAssembler(), search=SearchServices(config)
