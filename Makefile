@@ -35,6 +35,7 @@ test-long: $(READY)
 	$(MAKE) test-extras
 	$(MAKE) test-frameworks-oldest
 	$(MAKE) test-mcp LONG=1
+	$(MAKE) test-astrbot LONG=1
 	$(MAKE) test-astrbot-old
 
 # The stores under their contract, and Redis as Debian packages it: one node and a cluster of three,
@@ -160,7 +161,7 @@ $(READY): pyproject.toml
 
 # The tests of the WebUI take the Chromium of the system, and are skipped without one.
 # AstrBot needs Python 3.12 and an environment of its own, of about 760 MB. Each week's first run
-# takes the newest release; make test-astrbot ASTRBOT=4.28.0 takes that one.
+# takes the newest release; make test-astrbot ASTRBOT=4.28.0 takes that one. LONG=1 has the large counts.
 PYTHON312 ?= $(shell for python in python3.12 "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.12.*/bin/python; do \
 	$$python -c "" 2> /dev/null && echo $$python && break; done)
 ASTRBOT ?=
@@ -171,7 +172,7 @@ ASTRBOT_OLD := 4.25.0
 ASTRBOT_OLD_ENV := .venv-astrbot-old
 ASTRBOT_OLD_READY := $(ASTRBOT_OLD_ENV)/.ready-$(ASTRBOT_OLD)
 # Two processes: each file's bots are its own or its neighbours', and booting one takes seconds.
-ASTRBOT_TESTS := -c tests/astrbot/pytest.ini -n 2 --dist loadfile tests/astrbot
+ASTRBOT_TESTS = -c tests/astrbot/pytest.ini $(if $(LONG),,-m "not long") -n 2 --dist loadfile tests/astrbot
 
 test-astrbot: $(ASTRBOT_READY)
 	$(ASTRBOT_ENV)/bin/python -m pytest $(ASTRBOT_TESTS)

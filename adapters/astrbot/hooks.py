@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import wraps
 from typing import Any, ClassVar, cast
@@ -214,14 +214,10 @@ class SentNames:
         provider: AstrBot's provider.
         payloads: The request, which is not changed.
         tools: Its tool set; of one that is not ours, nothing is renamed.
-
-    Attributes:
-        payloads: The request to send.
-        tools: The tool set to send.
     """
 
     def __init__(self, dialect: Dialect, provider: Any, payloads: Any, tools: Any) -> None:
-        self.payloads, self.tools = payloads, tools
+        self._provider, self._payloads, self._tools = provider, payloads, tools
         self._kept: KeptNames | None = None
         run = run_of(tools)
         if run is None:
@@ -231,12 +227,26 @@ class SentNames:
         kept = KeptNames(dialect, str(payloads.get("model") or ""), address, names)
         if not kept:
             return
-        self._kept, self.tools = kept, _RenamedTools(tools, kept)
+        self._kept, self._tools = kept, _RenamedTools(tools, kept)
         part = "input" if "input" in payloads else "messages"
         written = [_instructed(each, kept, run.search_tool_name) for each in payloads[part]]
-        self.payloads = {**payloads, part: kept.sent(written)}
+        self._payloads = {**payloads, part: kept.sent(written)}
 
-    def own(self, response: Any) -> Any:
+    async def reply(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Send the request by AstrBot's method; return its response with the tools' own names."""
+        arguments = (self._provider, self._payloads, self._tools, *args)
+        return self._own(await original(*arguments, **kwargs))
+
+    async def chunks(
+        self, original: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> AsyncGenerator[Any, None]:
+        """Yield the responses of a stream likewise."""
+        arguments = (self._provider, self._payloads, self._tools, *args)
+        async with aclosing(original(*arguments, **kwargs)) as chunks:
+            async for chunk in chunks:
+                yield self._own(chunk)
+
+    def _own(self, response: Any) -> Any:
         """Return AstrBot's response with the tools' own names."""
         if self._kept is not None and response.tools_call_name:
             calls = [{"name": name} for name in response.tools_call_name]
@@ -282,7 +292,7 @@ class KeptNamesHook(MethodHook):
         @wraps(original)
         async def query(provider: Any, payloads: Any, tools: Any, *args: Any, **kwargs: Any) -> Any:
             sent = SentNames("openai_chat", provider, payloads, tools)
-            return sent.own(await original(provider, sent.payloads, sent.tools, *args, **kwargs))
+            return await sent.reply(original, *args, **kwargs)
 
         return query
 
@@ -292,10 +302,9 @@ class KeptNamesHook(MethodHook):
             provider: Any, payloads: Any, tools: Any, *args: Any, **kwargs: Any
         ) -> AsyncIterator[Any]:
             sent = SentNames("openai_chat", provider, payloads, tools)
-            replies = original(provider, sent.payloads, sent.tools, *args, **kwargs)
-            async with aclosing(replies) as chunks:
+            async with aclosing(sent.chunks(original, *args, **kwargs)) as chunks:
                 async for chunk in chunks:
-                    yield sent.own(chunk)
+                    yield chunk
 
         return query_stream
 

@@ -67,7 +67,7 @@ class ResponsesHook(NativeHook):
                     if not self.should_filter(provider, profile, exc):
                         raise
             sent = SentNames(self.dialect, provider, payloads, tools)
-            return sent.own(await original(provider, sent.payloads, sent.tools, *args, **kwargs))
+            return await sent.reply(original, *args, **kwargs)
 
         return query
 
@@ -90,10 +90,9 @@ class ResponsesHook(NativeHook):
                     if has_begun or not self.should_filter(provider, profile, exc):
                         raise
             sent = SentNames(self.dialect, provider, payloads, tools)
-            replies = original(provider, sent.payloads, sent.tools, *args, **kwargs)
-            async with aclosing(replies) as chunks:
+            async with aclosing(sent.chunks(original, *args, **kwargs)) as chunks:
                 async for chunk in chunks:
-                    yield sent.own(chunk)
+                    yield chunk
 
         return query_stream
 
