@@ -8,11 +8,13 @@ Failures are caught by kind. AstrBot itself logs anything else that a plugin's h
 goes on with the request as it is.
 """
 
+# Longer than 600 lines: one class that passes on all that AstrBot calls, whose parts are beside it.
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -166,14 +168,18 @@ class AstrBotToolSearch:
         self.reports.remove()
 
     async def close(self) -> None:
-        """Remove all hooks, and keep what conversations found and what was learned."""
+        """Keep what conversations found and what was learned; hooks stay until `remove`.
+
+        Messages go on, and what is learned from them is lost.
+        """
         await self._learn_all()
         for key in list(self._conversations):
             self._put_away(key)
         await asyncio.to_thread(self._kept.save)
-        self.remove()
-        if isinstance(self._store, SQLiteStore):
-            await self._store.aclose()
+        store, self._store = self._store, MemoryStore()
+        self._learning = Learning(self._store)
+        if isinstance(store, SQLiteStore):
+            await store.aclose()
 
     async def prepare(self, event: Any, request: Any) -> None:
         """Replace the tool set of a request by one that is searched.
@@ -200,15 +206,17 @@ class AstrBotToolSearch:
             await self._prepare_unseen(event, request, provider)
         run = run_of(request.func_tool)
         if run is not None:
-            run.runner = runner
+            run.runner = weakref.ref(runner)
+            weakref.finalize(runner, _end, event, request)
 
     async def _prepare_unseen(self, event: Any, request: Any, provider: Any) -> None:
         scheduled = any(cls.__name__ == _SCHEDULED for cls in type(event).__mro__)
         settings = self.settings
-        wanted = settings.cover_scheduled_tasks if scheduled else settings.cover_subagents
-        if not wanted:
-            return
         own = self.key_of(event, request) if request.conversation is not None else None
+        # A message that has a conversation came while the plugin was being loaded.
+        wanted = own is not None or settings.cover_subagents
+        if not (settings.cover_scheduled_tasks if scheduled else wanted):
+            return
         await self._prepare_or_limit(event, request, own, provider)
 
     async def _prepare_or_limit(
@@ -590,6 +598,12 @@ class AstrBotToolSearch:
         self._kept.put(key, KeptConversation(dropped=tuple(dict.fromkeys(dropped))))
         self._kept.save()
         return len(known.view.discoveries) if known is not None else 0
+
+
+def _end(event: Any, request: Any) -> None:
+    """Let go of a run that has ended: AstrBot's own tasks keep events of messages for ever."""
+    request.func_tool = None
+    event.set_extra(_RUN, None)
 
 
 def _never(_name: str) -> bool:

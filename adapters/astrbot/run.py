@@ -6,7 +6,7 @@ and answers searches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -168,7 +168,7 @@ class AstrBotRun:
         provider: The provider that is asked first, if it is known.
 
     Attributes:
-        runner: AstrBot's runner, once the run has started.
+        runner: Returns AstrBot's runner, once the run has started and until it ends.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class AstrBotRun:
         search_tool_name: str,
         provider: Any = None,
     ) -> None:
-        self.runner: Any = None
+        self.runner: Callable[[], Any] = lambda: None
         self._first_provider = provider
         self.conversation = conversation
         self.executors = dict(executors)
@@ -201,7 +201,7 @@ class AstrBotRun:
     @property
     def provider(self) -> Any:
         """AstrBot's provider of the current request; None if it is not known."""
-        return getattr(self.runner, "provider", None) or self._first_provider
+        return getattr(self.runner(), "provider", None) or self._first_provider
 
     def record_request(self, profile: ProviderProfile) -> None:
         """Record a request that AstrBot is about to send."""

@@ -158,6 +158,8 @@ _PIP_ERRORS: tuple[type[Exception], ...] = (
 # Without a wheel pip would compile Rust and C for minutes, at each start.
 _WHEELS_ALONE = "--only-binary=:all:"
 Replies = AsyncIterator[MessageEventResult]
+# A loading may install packages for minutes.
+_WAIT_S, _MOST_WAITS = 0.05, 6_000
 
 
 class ToolSearchPlugin(Star):
@@ -213,6 +215,7 @@ class ToolSearchPlugin(Star):
         rest = missing_packages()
         if len(rest) < len(missing):
             await self._close()
+            self.tool_search.remove()
             self._open()
             self._install()
         for package, loss in rest.items():
@@ -226,6 +229,7 @@ class ToolSearchPlugin(Star):
         if self._installing is not None:
             self._installing.cancel()
         await self._close()
+        self._leaving = asyncio.create_task(self._leave(self.tool_search))
         # AstrBot keeps every plugin that it has loaded; without this, each with its library.
         self.tool_search = self.commands = self.page = None
 
@@ -233,6 +237,24 @@ class ToolSearchPlugin(Star):
         self._copy.has_ended = True
         self.page.remove()
         await self.tool_search.close()
+
+    async def _leave(self, tool_search: Any) -> None:
+        """Remove the hooks once the plugin is loaded again, or stays away.
+
+        AstrBot does not tell which: a message that comes before the new hooks has the old ones,
+        in place of a list that its provider refuses.
+        """
+        try:
+            for _ in range(_MOST_WAITS):
+                star = self.context.get_registered_star(NAME)
+                new = getattr(star, "star_cls", None)
+                is_loaded = new not in (None, self) and getattr(new, "_installing", True)
+                is_off = not star.activated if star else not _LIBRARY.exists()
+                if is_loaded or is_off:
+                    break
+                await asyncio.sleep(_WAIT_S)
+        finally:
+            tool_search.remove()
 
     # After all other plugins, so that the tools that they add are seen.
     @filter.on_llm_request(priority=-1_000_000)

@@ -124,3 +124,19 @@ def test_a_slow_answer_keeps_its_tools(
     server.reset(model=KeywordModel())
     assert "mcp convert_length" in bot.say(ASK, user=new_user())
     assert "tool_search" in server.requests[0].tool_names
+
+
+def test_no_copy_stays_longer_than_its_messages(bot: AstrBot, server: StandInServer) -> None:
+    """Tasks of AstrBot's own, begun in a message, keep its event for ever."""
+    for _ in range(3):
+        with slow_answers(bot, server):
+            bot.ask("reload")
+        bot.ask("answers")
+    code = """
+import asyncio, gc, sys
+for _ in range(2):
+    gc.collect()
+    await asyncio.sleep(0.2)
+return [name for name in sys.modules if "_library_" in name and "." not in name]
+"""
+    assert len(bot.ask("run", code=code)) == 1
