@@ -461,9 +461,8 @@ def _kept_names(model: Model, tools: Iterable[Tool]) -> KeptNames:
 
 
 def _sent(tools: Iterable[Tool], kept: KeptNames) -> list[Tool]:
-    return [
-        replace(tool, **kept.sent({"name": tool.name})) if _own(tool) else tool for tool in tools
-    ]
+    owned = ((tool, _own(tool)) for tool in tools)
+    return [replace(own, **kept.sent({"name": own.name})) if own else tool for tool, own in owned]
 
 
 def _name_own(items: Iterable[Any], kept: KeptNames) -> None:
