@@ -462,7 +462,10 @@ def _kept_names(model: Model, tools: Iterable[Tool]) -> KeptNames:
 
 def _sent(tools: Iterable[Tool], kept: KeptNames) -> list[Tool]:
     owned = ((tool, _own(tool)) for tool in tools)
-    return [replace(own, **kept.sent({"name": own.name})) if own else tool for tool, own in owned]
+    return [
+        replace(own, name=kept.sent({"name": own.name})["name"]) if own else tool
+        for tool, own in owned
+    ]
 
 
 def _name_own(items: Iterable[Any], kept: KeptNames) -> None:
