@@ -143,6 +143,8 @@ class OpenAIEmbedder:
                 if limit is None:
                     raise _status_error(exc) from exc
                 self._batch_size = limit
+            except TooLargeError as exc:
+                raise EmbeddingError(f"the answer was given up: {exc}") from exc
             except openai.APIConnectionError as exc:
                 cause = exc.__cause__ or exc
                 if isinstance(cause, TooLargeError):
@@ -226,4 +228,5 @@ def build(settings: EmbedderSettings) -> OpenAIEmbedder:
         query_prefix=settings.query_prefix,
         document_prefix=settings.document_prefix,
         batch_size=settings.batch_size,
+        limits=settings.limits,
     )

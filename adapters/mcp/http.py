@@ -39,6 +39,7 @@ from tool_search.adapters.wire.incoming import (
     EventDecoder,
     SentEvent,
     TooLargeError,
+    joined,
 )
 from tool_search.config.limits import LimitSettings
 from tool_search.config.mcp import MCPServerSettings
@@ -346,9 +347,9 @@ class _Messages(_http.AsyncByteStream):  # type: ignore[misc]
     async def _events(self) -> AsyncIterator[SentEvent]:
         decoder = EventDecoder(max_bytes=self._limits.max_bytes, is_whole=True)
         async for chunk in self._inner:
-            for event in decoder.feed(chunk):
+            for event in await decoder.decode(chunk):
                 yield event if event.is_cut else event._replace(data=await self._small(event.data))
-        for event in decoder.finish():
+        for event in await decoder.decode(None):
             yield event._replace(data=await self._small(event.data))
 
     async def _whole(self, asked: _Asked) -> bytes:
@@ -368,7 +369,7 @@ class _Messages(_http.AsyncByteStream):  # type: ignore[misc]
             problem = f"{type(exc).__name__}: {exc}".rstrip(": ")
         last = next((piece.rstrip() for piece in reversed(pieces) if piece.strip()), b"")
         if last.endswith(b"}"):
-            return await self._small(b"".join(pieces))
+            return await self._small(await joined(pieces))
         self._failures.last = problem
         return json.dumps(asked.refused(problem, code=CONNECTION_CLOSED)).encode()
 

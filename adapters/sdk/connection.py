@@ -28,6 +28,7 @@ from tool_search.adapters.wire.incoming import (
     DEFAULT_LIMITS,
     Inflater,
     TooLargeError,
+    joined,
 )
 from tool_search.config.limits import LimitSettings
 from tool_search.errors import ConfigurationError
@@ -50,7 +51,7 @@ CONNECT_TIMEOUT_S = 10.0
 
 _MAX_ERROR_BYTES = 256 * 1024
 # Bytes after which other tasks have their turn.
-_TURN_BYTES = 1024 * 1024
+_TURN_BYTES = 512 * 1024
 
 
 @cache
@@ -152,14 +153,13 @@ def bound(response: Any, limits: LimitSettings) -> None:
 
 
 async def read_body(response: Any) -> bytes:
-    """Return a bounded response's whole body, though it says that it is a stream of events.
+    """Return a response's whole body, though it says that it is a stream of events.
 
     Raises:
         TooLargeError: It is too large.
     """
     response.stream.is_body = True
-    body: bytes = await response.aread()
-    return body
+    return await joined([piece async for piece in response.aiter_bytes()])
 
 
 @cache

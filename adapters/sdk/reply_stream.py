@@ -17,6 +17,7 @@ from tool_search.adapters.wire.incoming import (
     LARGE_BYTES,
     EventDecoder,
     SentEvent,
+    joined,
     parse_json,
     read_json,
 )
@@ -102,7 +103,7 @@ async def read_stream(
         while has_more and not (announced or meter.progress.is_over):
             chunk = await _next(chunks, meter)
             has_more = chunk is not None
-            for sent in decoder.finish() if chunk is None else decoder.feed(chunk):
+            for sent in await decoder.decode(chunk):
                 announced = sent.data.startswith(_OVER)
                 if announced or meter.progress.is_over:
                     break
@@ -159,7 +160,7 @@ async def read_whole(
                 meter.progress.event_size = len(chunk)
                 meter.progress.count_event()
             meter.check()
-    data = b"".join(pieces)
+    data = await joined(pieces)
     read = partial(_events_of, data, meter, events_of)
     return await asyncio.to_thread(read) if len(data) > LARGE_BYTES else read()
 

@@ -15,7 +15,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tool_search.config.limits import LimitSettings
@@ -31,6 +31,7 @@ __all__ = [
     "SentEvent",
     "TooLargeError",
     "check_json",
+    "joined",
     "parse_json",
     "read_json",
 ]
@@ -44,6 +45,8 @@ LARGE_BYTES = 100_000
 _PACKED = ("gzip", "x-gzip", "deflate")
 _STEP_BYTES = 64 * 1024
 _HEAD_BYTES, _FEW_PIECES = 1_000, 1_000
+# About 1 ms to put together: a new page of memory costs more than the copy.
+_MANY_BYTES = 1_000_000
 _ENDS = (b"\n", b"\r")
 # Some servers break off with the body of an error, without `data:` (llm_wiki 628).
 _ERROR = (b'{"error"', b'{ "error"', b'{"type":"error"', b'{"type": "error"')
@@ -98,6 +101,13 @@ class Inflater:
                 self._inner = zlib.decompressobj(zlib.MAX_WBITS + 32)
             elif not data and len(piece) < _STEP_BYTES:
                 return
+
+
+async def joined(pieces: Sequence[bytes]) -> bytes:
+    """Return the pieces of a body as one; large ones are put together off the event loop."""
+    if sum(map(len, pieces)) > _MANY_BYTES:
+        return await asyncio.to_thread(b"".join, pieces)
+    return b"".join(pieces)
 
 
 def _head(pieces: list[bytes]) -> bytes:
@@ -170,6 +180,15 @@ class EventDecoder:
         self._size = 0
         self._is_first = True
         self._after_return = self._skips = False
+
+    async def decode(self, chunk: bytes | None) -> Iterable[SentEvent]:
+        """Return the events of a piece, or of the end: a large one is completed off the loop.
+
+        Raises:
+            TooLargeError: An event is too long.
+        """
+        events = self.finish() if chunk is None else self.feed(chunk)
+        return await asyncio.to_thread(list, events) if self._size > _MANY_BYTES else events
 
     def feed(self, chunk: bytes) -> Iterator[SentEvent]:
         """Return the events that a piece of the stream completes.

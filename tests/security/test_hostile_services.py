@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -11,6 +12,7 @@ import httpx2
 import pytest
 
 from tests.adapters.contract import ADAPTERS, plan_of, reply_of
+from tests.proxy.raw import raw_provider
 from tool_search import profile_for
 from tool_search.errors import ProviderError, ToolSearchError
 from tool_search.proxy import ToolSearchProxy
@@ -67,14 +69,45 @@ async def attacked(who: str, attack: str) -> None:
     with HostileServer() as server:
         # What is imported and read once, such as certificates, is no part of an attack.
         await attempt(server, "encoding")
-        # Beside other work a callback costs more CPU; the faults cost seconds.
-        with Bounds(callback_ms=100) as bounds:
+        # 20 ms alone; beside other work a callback took 26 ms of CPU.
+        with Bounds(callback_ms=50) as bounds:
             await attempt(server, attack)
     bounds.check()
 
 
+async def accepted() -> None:
+    """Pass a reply of 480,000 values on, which is within the bounds."""
+    parts = [{"type": "text", "text": "x"}] * 160_000
+    whole = {"choices": [{"message": {"role": "assistant", "content": "Hi", "parts": parts}}]}
+    piece = {"index": 0, "delta": {"content": "Hi", "parts": parts}, "finish_reason": "stop"}
+    sent = f"data: {json.dumps({'choices': [piece]})}\n\ndata: [DONE]\n\n"
+    with raw_provider() as upstream:
+        settings = {"base_url": f"{upstream.address}/v1", "dialects": ["openai_chat"]}
+        app = ToolSearchProxy({"upstreams": [settings], "mode": "inject"}).asgi()
+        transport = httpx2.ASGITransport(app=app)
+        body: dict[str, object] = {
+            "model": "m",
+            "messages": [{"role": "user", "content": "Hi"}],
+            "tools": TOOLS,
+        }
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            await client.post("/v1/chat/completions", json=body)
+            for stream in (False, True):
+                kind = "text/event-stream" if stream else "application/json"
+                upstream.headers = {"content-type": kind}
+                upstream.body = (sent if stream else json.dumps(whole)).encode()
+                request = client.build_request(
+                    "POST", "/v1/chat/completions", json=body | {"stream": stream}
+                )
+                with Bounds(memory_mb=1_000, callback_ms=50) as bounds:
+                    reply = await client.send(request, stream=True)
+                    pieces = [piece async for piece in reply.aiter_raw()]
+                assert len(b"".join(pieces)) > 4_000_000
+                bounds.check()
+
+
 def main(who: str, attack: str) -> None:
-    asyncio.run(attacked(who, attack))
+    asyncio.run(accepted() if attack == "accepted" else attacked(who, attack))
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +125,7 @@ def test_an_attack_is_an_error_within_bounds(
     processes: ProcessPoolExecutor, who: str, attack: str
 ) -> None:
     processes.submit(main, who, attack).result()
+
+
+def test_a_large_reply_is_passed_on_off_the_event_loop(processes: ProcessPoolExecutor) -> None:
+    processes.submit(main, "proxy", "accepted").result()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from importlib import import_module
 
 import pytest
@@ -38,3 +40,17 @@ def test_the_line_of_an_http_client_shows_no_key(
     logging.getLogger(library).info("HTTP Request: %s %s", "POST", f"https://a.example/?key={KEY}")
     assert "https://a.example/?key=***" in caplog.text
     assert KEY not in caplog.text
+
+
+def test_the_hostile_server_is_there_where_the_names_of_posix_are_missing() -> None:
+    """As on Windows; `Bounds` measures the CPU of callbacks there, and no memory."""
+    program = (
+        "import sys; sys.modules['resource'] = None\n"
+        "from tool_search.testing.hostile import Bounds, HostileServer\n"
+        "with HostileServer(), Bounds() as bounds: pass\n"
+        "bounds.check(); assert bounds.spent_mb == 0"
+    )
+    done = subprocess.run(  # noqa: S603 - this interpreter
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

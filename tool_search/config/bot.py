@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from tool_search.config.conversation import HistorySettings, ToolSearchConfig
+from tool_search.config.conversation import HistorySettings, ToolSearchConfig, bound_embedder
 from tool_search.config.kinds import (
     KINDS,
     KINDS_LISTED,
@@ -184,6 +184,8 @@ class BotConfig(Settings):
     tools: tuple[str, ...] = ()
     mcp_servers: Mapping[str, MCPServerSettings] = Field(default_factory=dict, alias="mcpServers")
     profiles: Mapping[str, ProfileSettings] = Field(default_factory=dict)
+
+    _bound_embedder = model_validator(mode="after")(bound_embedder)
 
     @field_validator("mcp_servers")
     @classmethod

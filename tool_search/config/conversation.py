@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from tool_search.config.search import SearchSettings
+from typing import Any
+
+from tool_search.config.search import EmbedderSettings, SearchSettings
 from tool_search.config.settings import Settings
 from tool_search.config.values import ConversationSettings, HistoryLimits
 
-__all__ = ["HistorySettings", "LearningSettings", "ToolSearchConfig"]
+__all__ = ["HistorySettings", "LearningSettings", "ToolSearchConfig", "bound_embedder"]
 
 
 class LearningSettings(Settings):
@@ -43,3 +45,14 @@ class HistorySettings(Settings, HistoryLimits):
 
     The recorded history stays whole.
     """
+
+
+def bound_embedder(config: Any) -> Any:
+    """Give an embedder the section `limits`; after the validation of a whole configuration."""
+    search = config.tool_search.search
+    if isinstance(search.embedder, EmbedderSettings):
+        bounded = search.model_copy(update={"embedder": search.embedder.bounded(config.limits)})
+        changed = config.tool_search.model_copy(update={"search": bounded})
+        # The section is frozen from now on.
+        config.__dict__["tool_search"] = changed
+    return config

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from tool_search.config.engines import EMBEDDING_ENGINES, ENGINES, PRESETS, installed_engines
 from tool_search.config.settings import Settings
+
+if TYPE_CHECKING:
+    from tool_search.config.limits import LimitSettings
 
 __all__ = [
     "AnswerForm",
@@ -90,6 +93,19 @@ class EmbedderSettings(Settings):
     query_prefix: Annotated[str, Field(max_length=1_000)] = ""
     document_prefix: Annotated[str, Field(max_length=1_000)] = ""
     batch_size: Annotated[int, Field(ge=1, le=2_048)] | None = None
+    # No key of this section: the section `limits` has them, which is beside `tool_search`.
+    _limits: LimitSettings | None = PrivateAttr(default=None)
+
+    @property
+    def limits(self) -> LimitSettings | None:
+        """The bounds of a service's answer; None: the usual ones."""
+        return self._limits
+
+    def bounded(self, limits: LimitSettings) -> EmbedderSettings:
+        """Return the same with bounds of a service's answer."""
+        made = self.model_copy()
+        made._limits = limits  # noqa: SLF001 - a copy of its own
+        return made
 
     @model_validator(mode="after")
     def _fits_kind(self) -> EmbedderSettings:

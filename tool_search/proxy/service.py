@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 
 import httpx2
@@ -228,28 +228,27 @@ class ProxyService:
         return reply
 
     async def _whole(
-        self, asked: ClientRequest, turn: Turn, first: httpx2.Response | None = None
+        self, asked: ClientRequest, turn: Turn, first: tuple[httpx2.Response, bytes] | None = None
     ) -> ProxyReply:
         """Answer a request with one whole reply.
 
         Args:
             asked: The request.
             turn: Its turn.
-            first: The provider's first reply, if it has come already.
+            first: The provider's first reply and its body, if it has come already.
         """
         while True:
-            response, first = first or await self._answered_whole(asked, turn), None
-            raw = response.content
+            (response, raw), first = first or await self._answered_whole(asked, turn), None
             reply = await self._read_reply(response, raw)
             if reply is None:
-                if self._drops_thinking(asked, turn, response):
+                if self._drops_thinking(asked, turn, response, raw):
                     continue
                 return self._as_it_came(asked, response, raw)
             if await asyncio.to_thread(turn.take, reply) is not None:
                 break
             await turn.keep_unanswered(self._exchanges)
         await turn.keep(self._exchanges)
-        merged = json_bytes(turn.merged())
+        merged = await asyncio.to_thread(lambda: json_bytes(turn.merged()))
         headers = self._reply_headers(asked, response)
         self._end(asked, response.status_code)
         return ProxyReply(response.status_code, headers, merged)
@@ -258,12 +257,13 @@ class ProxyService:
         """Return the object in a reply; None for an error, or what is none."""
         return await read_object(raw, self.config.limits) if response.status_code < 400 else None
 
-    async def _answered_whole(self, asked: ClientRequest, turn: Turn) -> httpx2.Response:
-        """Send the next request of a turn, and return its reply when it has been read."""
+    async def _answered_whole(
+        self, asked: ClientRequest, turn: Turn
+    ) -> tuple[httpx2.Response, bytes]:
+        """Send the next request of a turn, and return its reply and the whole body."""
         content = await asyncio.to_thread(turn.request)
         async with asked.report.waits(), self._send(asked, content) as response:
-            await read_body(response)
-        return response
+            return response, await read_body(response)
 
     def _send(
         self, asked: ClientRequest, content: bytes
@@ -298,18 +298,20 @@ class ProxyService:
         if response.status_code >= 400 or "event-stream" not in kind:
             # An error, a page, or a provider that cannot stream.
             async with stack, asked.report.waits():
-                await read_body(response)
-            if self._drops_thinking(asked, turn, response):
+                raw = await read_body(response)
+            if self._drops_thinking(asked, turn, response, raw):
                 return await self._streamed(asked, turn)
-            return await self._whole(asked, turn, response)
+            return await self._whole(asked, turn, (response, raw))
         stream = turn.dialect.stream(turn.holds, turn.body)
         visible = self._visible(asked, turn, stream, stack, response)
         events = self._events(asked, stream, visible)
         return ProxyReply(response.status_code, self._reply_headers(asked, response), events)
 
-    def _drops_thinking(self, asked: ClientRequest, turn: Turn, response: httpx2.Response) -> bool:
+    def _drops_thinking(
+        self, asked: ClientRequest, turn: Turn, response: httpx2.Response, raw: bytes
+    ) -> bool:
         """True if a refused request is sent again without the thinking of earlier replies."""
-        if not turn.drop_thinking(response.status_code, response.content):
+        if not turn.drop_thinking(response.status_code, raw):
             return False
         _log.warning(
             "upstream %s: the thinking of earlier replies does not fit, and is left out",
@@ -335,7 +337,9 @@ class ProxyService:
         reply = await self._read_reply(response, raw)
         if reply is None:
             return self._as_it_came(asked, response, raw)
-        shown = json_bytes(asked.dialect.echoed(search.reply(reply), original))
+        shown = await asyncio.to_thread(
+            lambda: json_bytes(asked.dialect.echoed(search.reply(reply), original))
+        )
         self._end(asked, response.status_code)
         return ProxyReply(response.status_code, headers, shown)
 
@@ -347,9 +351,10 @@ class ProxyService:
         try:
             async with aclosing(visible) as events:
                 async for event in events:
-                    written = event.encoded()
+                    written = event.encoded
+                    content = await asyncio.to_thread(written) if event.is_large else written()
                     began = time.monotonic()
-                    yield written
+                    yield content
                     asked.report.client_s += time.monotonic() - began
             yield stream.end_mark()
         except (GeneratorExit, asyncio.CancelledError):
@@ -382,7 +387,7 @@ class ProxyService:
             async with stack:
                 whole = _whole_reply(response, stream, self.config.limits)
                 async for event in asked.report.received(whole):
-                    for visible in stream.read(event):
+                    for visible in await _read(stream, event):
                         yield visible
             if stream.failed:
                 return
@@ -447,11 +452,17 @@ async def _searched(
     """Yield the events of a reply to a client that searches by itself."""
     async with stack:
         async for event in asked.report.received(whole):
-            for visible in filter(None, map(search.event, stream.read(event))):
+            for visible in filter(None, map(search.event, await _read(stream, event))):
                 yield visible
     if not stream.failed:
         for visible in filter(None, map(search.event, stream.finish())):
             yield visible
+
+
+async def _read(stream: ReplyStream, event: SentEvent) -> Iterable[SentEvent]:
+    """Return what a client sees of an event; a large one is read off the event loop."""
+    seen = stream.read(event)
+    return await asyncio.to_thread(list, seen) if event.is_large else seen
 
 
 async def _whole_reply(

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from tool_search.config.conversation import ToolSearchConfig
+from tool_search.config.conversation import ToolSearchConfig, bound_embedder
 from tool_search.config.kinds import Dialect
 from tool_search.config.limits import LimitSettings
 from tool_search.config.loading import load_settings, settings_from_mapping
@@ -172,6 +172,8 @@ class ProxyConfig(Settings):
     max_searches: Annotated[int, Field(ge=1, le=100)] = 5
     limits: LimitSettings = LimitSettings()
     shared_account: bool = False
+
+    _bound_embedder = model_validator(mode="after")(bound_embedder)
 
 
 def load_proxy_config(path: str | os.PathLike[str]) -> ProxyConfig:

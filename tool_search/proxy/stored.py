@@ -22,13 +22,14 @@ from urllib.parse import parse_qsl, unquote, urlencode
 
 import httpx2
 
-from tool_search.adapters.wire.incoming import EventDecoder
+from tool_search.adapters.sdk.connection import read_body
+from tool_search.adapters.wire.incoming import LARGE_BYTES, EventDecoder, joined
 from tool_search.hosts.chain import ExchangeChain, ExchangeStore, owner_digest
 from tool_search.proxy.dialects.base import JSON, CallAnswers, VisibleCall
 from tool_search.proxy.dialects.openai_responses import OpenAIResponses
 from tool_search.proxy.history import Exchange, conversation_id, exchange_of_reply
 from tool_search.proxy.requests import json_bytes, owner_of
-from tool_search.proxy.requests import read_object as read_body
+from tool_search.proxy.requests import read_object as read_reply
 from tool_search.proxy.settings import UpstreamSettings
 from tool_search.proxy.upstreams import ProxyReply, Upstreams, plain_headers
 from tool_search.values.json import compact_json, read_object
@@ -272,23 +273,24 @@ class Owners:
     ) -> AsyncIterator[bytes]:
         """Yield a reply, after its client is known as the owner of what each piece tells of."""
         if isinstance(content, bytes):
-            await self.learn(client, _object(content))
+            await self.learn(client, await _object(content))
             yield content
             return
         decoder, whole = EventDecoder(max_bytes=_MAX_EVENT_BYTES), list[bytes]()
         async with aclosing(content) as pieces:  # type: ignore[type-var]  # a generator
             async for piece in pieces:
                 if is_stream:
-                    for event in decoder.feed(piece):
+                    for event in await decoder.decode(piece):
                         # Pieces of text, which are most events, have no id of their own.
                         if b'"id"' in event.data:
-                            await self.learn(client, _object(event.data))
+                            await self.learn(client, await _object(event.data))
                     yield piece
                 else:
                     whole.append(piece)
         if whole:
-            await self.learn(client, _object(b"".join(whole)))
-            yield b"".join(whole)
+            content = await joined(whole)
+            await self.learn(client, await _object(content))
+            yield content
 
     async def _known(self, things: Iterable[str]) -> dict[str, str]:
         digests = {_digest(thing): thing for thing in things}
@@ -399,9 +401,9 @@ class KeptThings:
             async with self._upstreams.send(
                 upstream, "GET", path, headers=headers, query=urlencode(asked)
             ) as response:
-                raw = await response.aread()
+                raw = await read_body(response)
             plain = plain_headers(response)
-            reply = await read_body(raw, self._upstreams.limits) or {}
+            reply = await read_reply(raw, self._upstreams.limits) or {}
             if response.status_code >= 400 or not isinstance(reply.get("data"), list):
                 # A list of another form may be somebody else's.
                 is_error = response.status_code >= 400
@@ -418,7 +420,8 @@ class KeptThings:
         ends = {"first_id": shown[0]["id"], "last_id": shown[-1]["id"]} if shown else {}
         ends = ends or dict.fromkeys(("first_id", "last_id"))
         ends = {key: value for key, value in ends.items() if key in reply}
-        return ProxyReply(200, plain, json_bytes({**reply, **ends, "data": shown}))
+        body = await asyncio.to_thread(json_bytes, {**reply, **ends, "data": shown})
+        return ProxyReply(200, plain, body)
 
     async def _stored(
         self,
@@ -448,10 +451,9 @@ class KeptThings:
             async with self._upstreams.send(
                 upstream, method, each, headers=headers | _PLAIN, query=query
             ) as response:
-                raw = await response.aread()
-            reply = (
-                await read_body(raw, self._upstreams.limits) if response.status_code < 400 else None
-            )
+                raw = await read_body(response)
+            is_refused = response.status_code >= 400
+            reply = None if is_refused else await read_reply(raw, self._upstreams.limits)
             if reply is None:
                 kept = plain_headers(response)
                 refused = ProxyReply(response.status_code, kept, raw)
@@ -461,12 +463,15 @@ class KeptThings:
             replies.append(reply)
         if not replies:
             return refused
-        body = json_bytes(about.visible(replies, exchange))
+        body = await asyncio.to_thread(lambda: json_bytes(about.visible(replies, exchange)))
         return ProxyReply(200, _JSON_HEADERS, body)
 
 
-def _object(content: bytes) -> JSON | None:
-    return read_object(content.decode("utf-8", "replace"))
+async def _object(content: bytes) -> JSON | None:
+    def read() -> JSON | None:
+        return read_object(content.decode("utf-8", "replace"))
+
+    return await asyncio.to_thread(read) if len(content) > LARGE_BYTES else read()
 
 
 def _digest(thing: str) -> str:

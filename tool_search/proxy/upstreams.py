@@ -224,7 +224,7 @@ async def sent_events(response: httpx2.Response, limits: LimitSettings) -> Async
     decoder, problem, kept = EventDecoder(max_bytes=limits.max_bytes), None, 0
     try:
         async for piece in response.aiter_bytes():
-            for event in decoder.feed(piece):
+            for event in await decoder.decode(piece):
                 kept += max(len(event.data) - _ENVELOPE_BYTES, len(event.data) // 4)
                 if kept > limits.max_bytes:
                     raise TooLargeError(f"the reply has more than {limits.max_bytes:,} bytes")
@@ -233,7 +233,7 @@ async def sent_events(response: httpx2.Response, limits: LimitSettings) -> Async
     except httpx2.ReadError as exc:
         problem = exc
     # What a stream has given before it breaks is delivered, its last event too.
-    for event in decoder.finish():
+    for event in await decoder.decode(None):
         if read := await _read_event(event, limits):
             yield read
     if problem is not None:

@@ -11,22 +11,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import sys
 import time
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
 from threading import Thread
 from typing import Any, Self
 
 from tool_search.errors import ToolSearchError
 
+# Windows lacks it.
+resource: Any = import_module("resource") if find_spec("resource") else None
+
 __all__ = ["ATTACKS", "Bounds", "HostileServer"]
 
-ATTACKS = ("packed", "endless", "many", "deep", "event", "encoding")
+ATTACKS = ("packed", "endless", "many", "stream", "deep", "event", "encoding")
 """`packed`: a gigabyte in a megabyte; `endless`: JSON without an end; `many`: 400,000 parts;
-`deep`: 100,000 levels; `event`: one event without an end; `encoding`: one nobody asked for."""
+`stream`: as many in one event; `deep`: 100,000 levels; `event`: one event without an end;
+`encoding`: one nobody asked for."""
 
 _PARTS = 400_000
 _PIECE = b"x" * 1_000_000
@@ -86,8 +91,10 @@ class Bounds:
 
 
 def _peak_mb() -> float:
-    """Return the peak of the process's memory."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """Return the peak of the process's memory; 0 where the system does not say, as on Windows."""
+    if resource is None:
+        return 0.0
+    peak: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
@@ -171,7 +178,7 @@ def _json(content: object) -> bytes:
 
 
 async def _attack(writer: asyncio.StreamWriter, attack: str, kind: str, number: object) -> None:
-    media = "text/event-stream" if attack == "event" else "application/json"
+    media = "text/event-stream" if attack in ("event", "stream") else "application/json"
     media = "text/html" if kind == "page" else media
     encoding = {"packed": "gzip", "encoding": "br"}.get(attack, "identity")
     writer.write(
@@ -193,6 +200,10 @@ def _pieces(attack: str, before: bytes) -> Iterator[bytes]:
             comma = b"," if number else b""
             yield comma + b",".join([b'{"type":"text","text":"x"}'] * 1_000)
         yield b"]}}"
+    elif attack == "stream":
+        yield b"data: "
+        yield from _pieces("many", before)
+        yield b"\n\n"
     elif attack == "deep":
         yield before + b"[" * 100_000 + b"]" * 100_000 + b"]}}"
     else:

@@ -18,9 +18,12 @@ from tests.search.vectors.embedding_service import (
 )
 from tests.search.word_embedder import WordEmbedder
 from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
+from tool_search.config.bot import BotConfig
+from tool_search.config.loading import settings_from_mapping
 from tool_search.config.search import EmbedderSettings, EmbeddingSettings
 from tool_search.errors import ConfigurationError, SearchError
-from tool_search.search.vectors.embedder import load_embedder
+from tool_search.proxy.settings import ProxyConfig
+from tool_search.search.vectors.embedder import EmbeddingError, load_embedder
 
 TOOLS = (
     Tool(name="cancel_meeting", description="Takes an appointment off the calendar."),
@@ -60,6 +63,24 @@ def test_openai_vectors_are_those_of_the_service(service: EmbeddingService) -> N
         index.search("songs", limit=5).matches
         == build_index(TOOLS, local, embedder=ServedEmbedder()).search("songs", limit=5).matches
     )
+
+
+@pytest.mark.parametrize("kind", [BotConfig, ProxyConfig])
+def test_a_services_answer_is_held_to_the_section_limits(
+    kind: type[BotConfig | ProxyConfig], service: EmbeddingService
+) -> None:
+    section = {"kind": "openai", "model": "words", "base_url": service.url}
+    given = {
+        "tool_search": {"search": {"embedder": section | {"dimensions": DIMENSIONS}}},
+        "upstreams": [{"base_url": service.url}],
+    }
+    if kind is BotConfig:
+        del given["upstreams"]
+    usual = settings_from_mapping(given, kind).tool_search.search.embedder
+    assert len(np.asarray(load_embedder(usual).embed(["songs"] * 300))) == 300
+    narrow = settings_from_mapping(given | {"limits": {"max_bytes": 10_000}}, kind)
+    with pytest.raises(EmbeddingError, match="more than 10,000 bytes"):
+        load_embedder(narrow.tool_search.search.embedder).embed(["songs"] * 300)
 
 
 def test_openai_sends_the_key_of_the_environment(

@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 JSON = dict[str, Any]
+# Characters, of which each value has some 20 beside its text: about 1 ms of work.
+_LARGE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,17 @@ class SentEvent:
 
     name: str | None
     data: JSON
+
+    @property
+    def is_large(self) -> bool:
+        """True if reading or writing it would hold the event loop; counts no further than that."""
+        left, level = _LARGE, list[Any]([self.data])
+        while level and left > 0:
+            value = level.pop()
+            left -= len(value) + 20 if isinstance(value, str | dict | list) else 20
+            if isinstance(value, dict | list) and left > 0:
+                level += value.values() if isinstance(value, dict) else value
+        return left <= 0
 
     def encoded(self) -> bytes:
         """Return the event as a stream has it."""
