@@ -49,8 +49,7 @@ def check_schemas_once() -> None:
     It checks all with each message, for 20 ms each: with 609 tools, 12 s in which no operation
     comes between.
     """
-    import jsonschema
-
+    jsonschema: Any = import_module("jsonschema")
     accepted: set[str] = set()
     validate, rules = jsonschema.validate, jsonschema.Draft202012Validator.META_SCHEMA
 
