@@ -1,4 +1,4 @@
-"""What every search tool has: the instructions, the texts of matches, and `call_tool`."""
+"""Parts of every search tool: the instructions, the texts of matches, and `call_tool`."""
 
 from __future__ import annotations
 

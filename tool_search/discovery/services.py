@@ -1,4 +1,4 @@
-"""What a conversation asks of search: given in, so that no engine and no text is imported here.
+"""The protocols of search as a conversation is given it: nothing here loads an engine or a text.
 
 `tool_search.conversation.search_services.SearchServices` answers with the engines and texts of
 this package.
