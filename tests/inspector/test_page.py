@@ -16,6 +16,7 @@ from tests.inspector.test_recorder import record
 from tests.proxy.clients import CHAT, QUESTIONS, ChatClient, MessagesClient, ask_all
 from tests.proxy.conftest import serve, upstreams
 from tool_search.i18n import LANGUAGES, text
+from tool_search.inspector.access import TOKEN_HEADER, Access
 from tool_search.inspector.records import (
     CallRecord,
     ClientSide,
@@ -372,7 +373,10 @@ def test_beyond_its_machine_the_page_asks_for_the_token(
     monkeypatch.setenv("TOKENS", "t1")
     address, proxy = start(listen=ListenSettings(host="0.0.0.0", tokens_env="TOKENS"))  # noqa: S104
     assert proxy.inspection is not None
-    proxy.inspection.recorder.add(record(1))
+    own, other = (Access(tokens=[t]).client({TOKEN_HEADER: t.decode()}) for t in (b"t1", b"t2"))
+    assert own is not None and other is not None
+    proxy.inspection.recorder.add(record(1), owner=own)
+    proxy.inspection.recorder.add(record(2), owner=other)
     page.goto(f"{address}/inspector")
     page.get_by_label("Token").fill("t1")
     assert page.locator("#rows tr").count() == 0
@@ -381,6 +385,7 @@ def test_beyond_its_machine_the_page_asks_for_the_token(
 
     page.reload()
     page.locator("#rows tr").first.wait_for()
+    assert page.locator("#rows tr").count() == 1  # the other client's request is not shown
     # Chromium writes a refused request into the console by itself.
     assert all("401" in problem for problem in page.problems)
     page.problems.clear()
