@@ -374,7 +374,8 @@ def test_beyond_its_machine_the_page_asks_for_the_token(
     address, proxy = start(listen=ListenSettings(host="0.0.0.0", tokens_env="TOKENS"))  # noqa: S104
     assert proxy.inspection is not None
     own, other = (Access(tokens=[t]).client({TOKEN_HEADER: t.decode()}) for t in (b"t1", b"t2"))
-    assert own is not None and other is not None
+    assert own is not None
+    assert other is not None
     proxy.inspection.recorder.add(record(1), owner=own)
     proxy.inspection.recorder.add(record(2), owner=other)
     page.goto(f"{address}/inspector")
