@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.config.values import ConversationSettings
-from tool_search.conversation.calls import CallResolver, declared_to_all
+from tool_search.conversation.calls import CallResolver, allowed_to_all, denial_of_roles
 from tool_search.conversation.denied_tools import LeftOut, referred_names
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.synthetic_searches import InsertionPoint
@@ -70,6 +70,7 @@ class ToolConversation(ABC):
         self._kept = KeptWork()
         self._asked: ProviderProfile | None = None
         self._refused: frozenset[str] = frozenset()
+        self._denial_reason: Callable[[Tool], str | None] = allowed_to_all
         self._turn_order: tuple[str, ...] = ()
         if record is not None:
             self._tools.restore(record)
@@ -107,6 +108,14 @@ class ToolConversation(ABC):
         """True if this turn's user may call a tool."""
         return self._why_not(tool) is None
 
+    def denied(self, tools: Iterable[Tool]) -> frozenset[str]:
+        """Return the names of those tools that this turn's user may not call."""
+        reason = self._denial_reason
+        # Most bots deny nothing: 3,000 tools need not be asked for one by one.
+        if getattr(reason, "is_open", reason in (allowed_to_all, denial_of_roles)):
+            tools = [tool for tool in tools if tool.roles]
+        return frozenset(tool.name for tool in tools if self._why_not(tool) is not None)
+
     @abstractmethod
     def _why_not(self, tool: Tool) -> str | None:
         """Return why this turn's user may not call a tool; empty: the model must not know of it."""
@@ -116,6 +125,8 @@ class ToolConversation(ABC):
         """Return the tools that a filtered list may have."""
 
     def _resolver(self) -> CallResolver:
+        asked, active = self._asked, self._tools.catalog.active
+        aside = active if asked is not None and asked.set_aside else ()
         return CallResolver(
             catalog=self._tools.catalog,
             discoveries=self._discoveries,
@@ -124,9 +135,9 @@ class ToolConversation(ABC):
             search_tool_name=self._tools.search_tool_name,
             call_tool_name=CALL_TOOL_NAME,
             language=self.language,
-            permits=self.permits,
             denial_reason=self._why_not,
-            sets_aside=declared_to_all if self._asked is None else self._asked.sets_aside,
+            denied=self.denied,
+            set_aside=frozenset(tool.name for tool in aside if asked and asked.sets_aside(tool)),
         )
 
     def _request(self, conversation: PlanInput, phase: Phase = "answer") -> RequestPlan:
@@ -219,7 +230,7 @@ class ToolConversation(ABC):
             catalog=catalog,
             shown=self._shown_tools,
             referred=lambda: referred_names(self._discoveries, self._whole(history), catalog),
-            permits=self.permits,
+            denied=self.denied,
         )
         if is_new and self._announces_hidden:
             self._tools.announce(

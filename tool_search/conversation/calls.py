@@ -6,7 +6,7 @@ Pure: it depends on the conversation's catalog alone, and never runs anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
@@ -43,6 +43,7 @@ __all__ = [
     "CallResult",
     "RunCall",
     "allowed_to_all",
+    "denial_of_roles",
     "result_message",
 ]
 
@@ -117,9 +118,9 @@ def allowed_to_all(tool: Tool) -> str | None:  # noqa: ARG001  # the same for ea
     return None
 
 
-def declared_to_all(tool: Tool) -> bool:  # noqa: ARG001  # the same for each
-    """Return False: no provider has refused a definition."""
-    return False
+def denial_of_roles(tool: Tool) -> str | None:
+    """Deny tools that ask for a role: a view knows no roles, its `allowed` may."""
+    return "" if tool.roles else None
 
 
 class CallResolver:
@@ -133,11 +134,11 @@ class CallResolver:
         search_tool_name: The search tool's name.
         call_tool_name: The name of the tool that calls other tools.
         language: The language of answers.
-        permits: Returns True if this caller may call a tool.
-        denial_reason: Returns why a tool is not permitted, as the model reads it; None or empty
-            text: the call is answered like that of an unknown name.
-        sets_aside: Returns True if a tool is not declared to the provider: its calls are
-            answered with the reason, and no search finds it.
+        denial_reason: Returns why this caller may not call a tool, as the model reads it; empty
+            text: the call is answered like that of an unknown name; None: the caller may.
+        denied: Returns the names of those tools that this caller may not call.
+        set_aside: The names of tools that are not declared to the provider: their calls are
+            answered with the reason, and no search finds them.
     """
 
     def __init__(
@@ -150,9 +151,9 @@ class CallResolver:
         search_tool_name: str,
         call_tool_name: str,
         language: Language,
-        permits: Callable[[Tool], bool],
-        denial_reason: Callable[[Tool], str | None] = allowed_to_all,
-        sets_aside: Callable[[Tool], bool] = declared_to_all,
+        denial_reason: Callable[[Tool], str | None],
+        denied: Callable[[Iterable[Tool]], frozenset[str]],
+        set_aside: frozenset[str] = frozenset(),
     ) -> None:
         self.catalog = catalog
         self.discoveries = discoveries
@@ -161,9 +162,9 @@ class CallResolver:
         self.search_tool_name = search_tool_name
         self.call_tool_name = call_tool_name
         self.language = language
-        self.permits = permits
         self.denial_reason = denial_reason
-        self.sets_aside = sets_aside
+        self.denied = denied
+        self.set_aside = set_aside
 
     def decide(self, call: ToolCall) -> CallDecision:
         """Decide how to handle a call; no text of a model raises."""
@@ -203,8 +204,8 @@ class CallResolver:
     def _decide_known(
         self, call: ToolCall, name: str, tool: Tool, arguments: Mapping[str, Any]
     ) -> CallDecision:
-        if not self.permits(tool):
-            why = self.denial_reason(tool)
+        why = self.denial_reason(tool)
+        if why is not None:
             if not why:
                 # Without a reason this caller may not learn that the tool exists.
                 return replace(self._answer_unknown(call, name), is_denied=True)
@@ -212,7 +213,7 @@ class CallResolver:
         present = self.catalog.get(tool.name)
         if present is None or not present.active:
             return self._refuse(call, self._gone(tool))
-        if self.sets_aside(present):
+        if present.name in self.set_aside:
             return self._refuse(call, self._say("set_aside", tool.name))
         try:
             arguments, twice = tool.declared_schema.canonical(arguments)
@@ -237,7 +238,7 @@ class CallResolver:
         """Return the tool of the catalog that a call names, if this caller may call it."""
         tool = self.find(name)
         present = self.catalog.get(tool.name) if tool else None
-        if present is None or not present.active or not self.permits(present):
+        if present is None or not present.active or self.denial_reason(present) is not None:
             return None
         return present
 
@@ -254,16 +255,13 @@ class CallResolver:
 
     def search(self, search_tool: SearchTool, arguments: Mapping[str, Any]) -> SearchResult:
         """Return what a search finds of the tools that this caller may have."""
+        hidden = self.denied(self.catalog.active) | self.set_aside
         return search_tool.run(
             arguments,
             callable_now=frozenset(self.core).union(self.discoveries.names),
             discovered=len(self.discoveries),
-            allowed=self._is_found,
+            allowed=(lambda name: name not in hidden) if hidden else None,
         )
-
-    def _is_found(self, name: str) -> bool:
-        tool = self.catalog[name]
-        return self.permits(tool) and not self.sets_aside(tool)
 
     def find(self, name: str) -> Tool | None:
         """Return the tool of a name: canonical, gone, as a dialect writes it, or an alias."""
@@ -327,13 +325,8 @@ class CallResolver:
         if self.search_tool is None:
             return None
         words = " ".join(re.findall(r"[^\W_]+", name[:_MAX_SHOWN_CHARS]))
-        found = self.search_tool.run(
-            {"queries": [words], "limit": _MAX_NEAR},
-            callable_now=frozenset(self.core).union(self.discoveries.names),
-            discovered=len(self.discoveries),
-            allowed=self._is_found,
-        )
-        near = [each for each in self._near(name) if not self.sets_aside(self.catalog[each])]
+        found = self.search(self.search_tool, {"queries": [words], "limit": _MAX_NEAR})
+        near = [each for each in self._near(name) if each not in self.set_aside]
         names = list(dict.fromkeys((*near, *found.names)))[:_MAX_NEAR]
         if not names:
             return None
@@ -345,7 +338,9 @@ class CallResolver:
         return replace(found, matches=tuple(matches), loaded=(), hint=None, error=None)
 
     def _near(self, name: str) -> list[str]:
-        known = [tool.name for tool in self.catalog.active if self.permits(tool)]
+        active = self.catalog.active
+        denied = self.denied(active)
+        known = [tool.name for tool in active if tool.name not in denied]
         return get_close_matches(name[:64], known, n=_MAX_NEAR, cutoff=0.7)
 
     def _unknown(self, name: str) -> str:

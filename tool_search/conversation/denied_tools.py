@@ -55,7 +55,7 @@ class LeftOut:
         catalog: ToolCatalog,
         shown: Callable[[], Iterable[Tool]],
         referred: Callable[[], Iterable[str]],
-        permits: Callable[[Tool], bool],
+        denied: Callable[[Iterable[Tool]], frozenset[str]],
     ) -> tuple[frozenset[str], bool]:
         """Return the names that are left out, and True if the list is another than before.
 
@@ -65,7 +65,7 @@ class LeftOut:
             catalog: The tools.
             shown: Returns the tools that a filtered list shows the model.
             referred: Returns the names that the conversation refers to.
-            permits: Returns True if this turn's user may call a tool.
+            denied: Returns the names of those tools that this turn's user may not call.
         """
         form = self._form(profile, mode)
         if form is None:
@@ -73,7 +73,7 @@ class LeftOut:
         if form in self._names:
             return self._names[form], False
         tools = [*shown(), *(catalog.active if form == "every tool" else ())]
-        names = frozenset(tool.name for tool in tools if not permits(tool))
+        names = denied(tools)
         if names and self._hidden == "keep":
             names = names.difference(referred())
         self._names[form] = names

@@ -9,7 +9,7 @@ earlier requests sent stays as it was.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,6 +33,7 @@ _MAX_SECOND_CHANCE = 3
 # Of one conversation; a record is written as a whole.
 _MAX_SHADOW_TURNS = 500
 Check = Callable[[Tool], bool]
+Denied = Callable[[Iterable[Tool]], frozenset[str]]
 LoadedBy = Literal["preload", "second_chance"]
 _log = logging.getLogger(__name__)
 
@@ -57,32 +58,32 @@ class Preloading:
     log: MessageLog
     shadow: tuple[ShadowTurn, ...] = ()
 
-    def run(self, *, permits: Check, may_ask: Check) -> tuple[Discovery, ...]:
+    def run(self, *, denied: Denied, may_ask: Check) -> tuple[Discovery, ...]:
         """Load tools for the user's last message, and return them as new discoveries.
 
         Args:
-            permits: Returns True for a tool that this turn's user may call.
+            denied: Returns the names of those tools that this turn's user may not call.
             may_ask: Returns True for a tool some call of which asks for permission.
         """
         if self.config.tool_schema_mode == "shadow" and self.log.last_user is not None:
-            self._keep_shadow(self.log.messages[self.log.last_user].text, permits)
-        return self._load(self.config.preload, permits, may_ask, via="preload")
+            self._keep_shadow(self.log.messages[self.log.last_user].text, denied)
+        return self._load(self.config.preload, denied, may_ask, via="preload")
 
-    def _keep_shadow(self, message: str, permits: Check) -> None:
+    def _keep_shadow(self, message: str, denied: Denied) -> None:
         """Keep what a search with the message would have offered."""
         limit = max(self.config.max_results, self.config.max_results_total)
-        found = self._ranked(message, limit, permits)
+        found = self._ranked(message, limit, denied)
         turn = ShadowTurn(message_digest(message), tuple(match.name for match in found))
         self.shadow = (*self.shadow[1 - _MAX_SHADOW_TURNS :], turn)
 
     def second_chance(
-        self, reply: Message, *, permits: Check, may_ask: Check
+        self, reply: Message, *, denied: Denied, may_ask: Check
     ) -> tuple[Discovery, ...]:
         """Load tools for the same message after a reply that says it has none.
 
         Args:
             reply: The reply, which is not in the history.
-            permits: As in `run`.
+            denied: As in `run`.
             may_ask: As in `run`.
         """
         if not self.config.second_chance or reply.tool_calls or self.log.last_user is None:
@@ -93,10 +94,10 @@ class Preloading:
             return ()
         if self.log.unanswered_calls or not says_tool_is_missing(reply.text):
             return ()
-        return self._load(_MAX_SECOND_CHANCE, permits, may_ask, via="second_chance")
+        return self._load(_MAX_SECOND_CHANCE, denied, may_ask, via="second_chance")
 
     def _load(
-        self, limit: int, permits: Check, may_ask: Check, *, via: LoadedBy
+        self, limit: int, denied: Denied, may_ask: Check, *, via: LoadedBy
     ) -> tuple[Discovery, ...]:
         """Discover tools for the last message, and show them at the end of the history."""
         place = self.log.last_user
@@ -105,7 +106,7 @@ class Preloading:
         core, history = self.tools.tool_order.core, self.log.messages
         new = [
             tool
-            for tool in self._needed(history[place].text, limit, permits)
+            for tool in self._needed(history[place].text, limit, denied)
             if tool.name not in core
             and tool.name not in self.discoveries
             and not may_ask(self.tools.catalog.executable(tool))
@@ -122,13 +123,13 @@ class Preloading:
         self.tools.notice_schemas(new)
         return self.discoveries.entries[before:]
 
-    def _needed(self, message: str, limit: int, permits: Check) -> list[Tool]:
+    def _needed(self, message: str, limit: int, denied: Denied) -> list[Tool]:
         """Return the best tools for a message that score enough."""
-        matches = self._ranked(message, limit, permits)
+        matches = self._ranked(message, limit, denied)
         wanted = (match for match in matches if match.score >= self.config.preload_score)
         return [self.tools.catalog[match.name] for match in wanted]
 
-    def _ranked(self, message: str, limit: int, permits: Check) -> Sequence[SearchMatch]:
+    def _ranked(self, message: str, limit: int, denied: Denied) -> Sequence[SearchMatch]:
         """Return the best tools for a message."""
         query, catalog = message[:_MAX_QUERY_CHARS], self.tools.catalog
         if not any(char.isalnum() for char in query):
@@ -138,9 +139,9 @@ class Preloading:
             return []
         try:
             # A user's words choose tools by their meaning, never by operators.
-            found = self.tools.search.rank(
-                index, catalog, query, limit=limit, allowed=lambda name: permits(catalog[name])
-            )
+            hidden = denied(catalog.active)
+            allowed = (lambda name: name not in hidden) if hidden else None
+            found = self.tools.search.rank(index, catalog, query, limit=limit, allowed=allowed)
         except Exception:  # noqa: BLE001  # engines are pluggable; the model can still search
             log_failure(_log, "no tools can be loaded for a message")
             return []

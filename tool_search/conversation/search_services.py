@@ -104,7 +104,7 @@ class SearchServices:
         message: str,
         *,
         limit: int,
-        allowed: Callable[[str], bool],
+        allowed: Callable[[str], bool] | None = None,
     ) -> SearchResult:
         """Return the best tools for a message, by its words alone; none if it has operators."""
         if selected_names(message) or parse_query(message) is not None:
@@ -130,13 +130,13 @@ class SearchServices:
         *,
         name: str,
         language: Language,
-        permits: Callable[[Tool], bool],
+        denied: Callable[[Iterable[Tool]], frozenset[str]],
     ) -> str:
         """Return the listing of tools that wait to be found; empty for none."""
         # The models of another system know its texts as they are.
         if self._preset_tool(name) is not None:
             return ""
-        return list_tools(catalog, self._config, language, permits)
+        return list_tools(catalog, self._config, language, denied)
 
     def notices(self, catalog: ToolCatalog, *, is_searched: bool) -> Iterable[Notice]:
         """Return what an operator should know of a catalog, and of copies that are searched."""

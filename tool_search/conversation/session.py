@@ -70,13 +70,11 @@ class _UserTurn:
 
     Attributes:
         roles: The user's roles.
-        denial_reason: Returns why the user may not call a tool.
         may_ask: Returns True for a tool some call of which asks for permission.
         had_second_chance: True if a reply was asked for again.
     """
 
     roles: frozenset[str] = frozenset()
-    denial_reason: Callable[[Tool], str | None] = allowed_to_all
     may_ask: Callable[[Tool], bool] = lambda _: False
     had_second_chance: bool = False
 
@@ -237,15 +235,16 @@ class Session(ToolConversation):
         self._tools.begin(catalog, profile, next(users))
         if self._tools.search_tool_name != name:
             self._rename_searches()
-        turn = self._turn = _UserTurn(frozenset(roles), denial_reason)
-        self._tools.freeze_listing(self.permits)
+        turn = self._turn = _UserTurn(frozenset(roles))
+        self._denial_reason = denial_reason
+        self._tools.freeze_listing(self.denied)
         self._left_out.begin_turn(hidden)
         self.close_open_calls()
         for message in messages:
             self._log.append(message)
         self._introduce()
         turn.may_ask = may_ask or self._may_ask_of(turn.roles)
-        preloaded = self._preloading.run(permits=self.permits, may_ask=turn.may_ask)
+        preloaded = self._preloading.run(denied=self.denied, may_ask=turn.may_ask)
         self.sent.keep_within_limits()
         self._turn_order = self._tools.tool_order.declared_order
         return preloaded
@@ -270,7 +269,7 @@ class Session(ToolConversation):
         """
         self._asked = profile
         mode, fitted = self.decision.mode, self._tools.fit(profile)
-        self._tools.freeze_listing(self.permits)
+        self._tools.freeze_listing(self.denied)
         if self.decision.mode != mode:
             self._introduce()
         self._planned = len(self._log)
@@ -291,7 +290,7 @@ class Session(ToolConversation):
         turn = self._turn
         if turn.had_second_chance or not (self._asked and self._asked.takes_tools):
             return ()
-        new = self._preloading.second_chance(reply, permits=self.permits, may_ask=turn.may_ask)
+        new = self._preloading.second_chance(reply, denied=self.denied, may_ask=turn.may_ask)
         turn.had_second_chance = bool(new)
         return new
 
@@ -341,7 +340,7 @@ class Session(ToolConversation):
     def _why_not(self, tool: Tool) -> str | None:
         if tool.roles and self._turn.roles.isdisjoint(tool.roles):
             return ""
-        return self._turn.denial_reason(self._tools.catalog.executable(tool))
+        return self._denial_reason(self._tools.catalog.executable(tool))
 
     def commit(self, results: Iterable[CallResult]) -> tuple[Discovery, ...]:
         """Commit the results of a reply's calls, and their discoveries.

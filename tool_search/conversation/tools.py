@@ -177,17 +177,17 @@ class ToolState:
         """The index with the current votes; None if the catalog cannot be searched."""
         return None if self._index is None else self._searched(self._index)
 
-    def freeze_listing(self, permits: Callable[[Tool], bool]) -> None:
+    def freeze_listing(self, denied: Callable[[Iterable[Tool]], frozenset[str]]) -> None:
         """Make the listing, if the search tool's text is new.
 
         Args:
-            permits: Returns True for a tool that this turn's user may call.
+            denied: Returns the names of those tools that this turn's user may not call.
         """
         frozen = self.frozen
         if frozen.listing is not None or self.mode != "tool_search":
             return
         made = self.search.listing(
-            self.catalog, name=self.search_tool_name, language=frozen.language, permits=permits
+            self.catalog, name=self.search_tool_name, language=frozen.language, denied=denied
         )
         self._frozen = replace(frozen, listing=made)
 

@@ -24,7 +24,7 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.config.values import ConversationSettings, HiddenTools
 from tool_search.conversation.base import ToolConversation
-from tool_search.conversation.calls import CallDecision, RunCall
+from tool_search.conversation.calls import CallDecision, RunCall, denial_of_roles
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.sent_history import HostHistory
 from tool_search.conversation.synthetic_searches import InsertionPoint
@@ -143,7 +143,7 @@ class View(ToolConversation):
             assembler=services.assembler,
             record=record,
         )
-        self._denial_reason = denial_reason or _denial_of_roles
+        self._denial_reason = denial_reason or denial_of_roles
         self._hidden_tools: HiddenTools = hidden
         self._found = dict.fromkeys(self._discoveries.names)
         self._read: set[tuple[str, tuple[str, ...]]] = set()
@@ -188,7 +188,7 @@ class View(ToolConversation):
                 "tool_schema_mode is 'skills_like', which takes two requests a step: a view "
                 "cannot give them to its host; set it to auto, tool_search or full"
             )
-        self._tools.freeze_listing(self.permits)
+        self._tools.freeze_listing(self.denied)
         self._discover(self._history.found_in(history), via="search", keep_unknown=True)
         self._tools.tool_order.append(self._discoveries.names)
         self._left_out.begin_turn(self._hidden_tools)
@@ -311,7 +311,7 @@ class View(ToolConversation):
         self._tools.trail.replied()
         self._asked = profile
         fitted = self._tools.fit(profile)
-        self._tools.freeze_listing(self.permits)
+        self._tools.freeze_listing(self.denied)
         plan = self._request(self._plan_input(fitted, history, system_prompt))
         self._notify()
         return plan
@@ -533,11 +533,6 @@ def append_instructions(prompt: str, view: View) -> str:
         view: The view of the conversation; if nothing is deferred, the prompt stays as it is.
     """
     return view.instruct(prompt)
-
-
-def _denial_of_roles(tool: Tool) -> str | None:
-    """Deny tools that ask for a role: a view knows no roles, its `allowed` may."""
-    return "" if tool.roles else None
 
 
 def _names_in(found: Iterable[str]) -> Iterable[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tool_search.catalog.catalog import ToolCatalog
@@ -146,7 +146,7 @@ def list_tools(
     catalog: ToolCatalog,
     config: ToolSearchConfig,
     language: Language,
-    permits: Callable[[Tool], bool],
+    denied: Callable[[Iterable[Tool]], frozenset[str]],
 ) -> str:
     """Return the listing of a conversation that begins.
 
@@ -154,14 +154,14 @@ def list_tools(
         catalog: The tools.
         config: The form and the budget.
         language: The language of the conversation.
-        permits: Returns True for a tool that its first user may call.
+        denied: Returns the names of those tools that its first user may not call.
     """
     described = filter(catalog.is_open, catalog.deferred)
     listing = Listing(
         form=config.listing,
         budget=config.listing_tokens,
         language=language,
-        hidden=frozenset(tool.name for tool in described if not permits(tool)),
+        hidden=denied(described),
     )
     # The listing that everybody may see is made once for all conversations.
     return listing(catalog) if listing.hidden else catalog.once(listing)

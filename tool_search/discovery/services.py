@@ -126,7 +126,7 @@ class SearchesCatalogs(Protocol):
         message: str,
         *,
         limit: int,
-        allowed: Callable[[str], bool],
+        allowed: Callable[[str], bool] | None = None,
     ) -> SearchResult:
         """Return the best tools for a message, by its words alone; none if it has operators."""
         ...
@@ -143,7 +143,7 @@ class SearchesCatalogs(Protocol):
         *,
         name: str,
         language: Language,
-        permits: Callable[[Tool], bool],
+        denied: Callable[[Iterable[Tool]], frozenset[str]],
     ) -> str:
         """Return the listing of tools that wait to be found; empty for none.
 
@@ -151,7 +151,7 @@ class SearchesCatalogs(Protocol):
             catalog: The tools.
             name: The search tool's name.
             language: The language of the conversation.
-            permits: Returns True for a tool that its first user may call.
+            denied: Returns the names of those tools that its first user may not call.
         """
         ...
 

@@ -134,8 +134,8 @@ class CallRunner:
 
     def replace(self, catalog: ToolCatalog, executor: ToolExecutor) -> None:
         """Replace the tools from the next batch on; keep limits and grants."""
-        self._offer(catalog)
         self._services.use(executor)
+        self._offer(catalog)
 
     @property
     def catalog(self) -> ToolCatalog:
@@ -149,6 +149,7 @@ class CallRunner:
         self._offered_at = self.permissions.rule_changes
         self._catalog = self.permissions.offered(catalog)
         self._last = None
+        self._some_ask: bool | None = None
 
     def batch(
         self,
@@ -228,22 +229,15 @@ class CallRunner:
         Args:
             context: Returns the current context; called when a tool is looked at.
         """
-        permissions, find = self.permissions, self._services.find
-        known: dict[str, str | None] = {}
-        state = permissions.state
+        return _Denials(self.permissions, self._services.find, context, self._allows_everything)
 
-        def why_not(tool: Tool) -> str | None:
-            nonlocal state
-            if permissions.allows_everything(find(tool.name)):
-                return None
-            if state != permissions.state:
-                known.clear()
-                state = permissions.state
-            if tool.name not in known:
-                known[tool.name] = permissions.denial_reason(tool, context(), find(tool.name))
-            return known[tool.name]
-
-        return why_not
+    def _allows_everything(self) -> bool:
+        """Return True if no rule, mode or author can restrict a call just now."""
+        if self._some_ask is None:
+            functions = self._services.functions
+            items = map(functions.find, self._given) if functions is not None else ()
+            self._some_ask = any(item and item.needs_permission is not None for item in items)
+        return self.permissions.allows_everything(None) and not self._some_ask
 
     def may_ask(self, context: Callable[[], ToolContext]) -> Callable[[Tool], bool]:
         """Return a function that says if some call of a tool asks the user for permission.
@@ -292,6 +286,33 @@ class CallRunner:
             search_tool_name="",
             call_tool_name=CALL_TOOL_NAME,
             language=context.language,
-            permits=lambda tool: why_not(tool) is None,
             denial_reason=why_not,
+            denied=lambda tools: frozenset(t.name for t in tools if why_not(t) is not None),
         )
+
+
+@dataclass(slots=True)
+class _Denials:
+    """Says why a tool may not be called, or at once that every tool may."""
+
+    permissions: Permissions
+    find: Callable[[str], ExecutableTool | None]
+    context: Callable[[], ToolContext]
+    allows_everything: Callable[[], bool]
+    _state: object = None
+    _known: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """True if no call of any tool is restricted just now."""
+        return self.allows_everything()
+
+    def __call__(self, tool: Tool) -> str | None:
+        permissions, item = self.permissions, self.find(tool.name)
+        if permissions.allows_everything(item):
+            return None
+        if self._state != permissions.state:
+            self._known, self._state = {}, permissions.state
+        if tool.name not in self._known:
+            self._known[tool.name] = permissions.denial_reason(tool, self.context(), item)
+        return self._known[tool.name]
