@@ -29,7 +29,6 @@ from tool_search.adapters.wire.requests import (
     Pieces,
     RequestOptions,
     encoded_body,
-    json_bytes,
     result_texts,
     settled_count,
     user_content,
@@ -49,6 +48,7 @@ from tool_search.messages import (
     ToolCall,
 )
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.values.json import json_bytes
 
 __all__ = ["KEPT_REPLY", "encode", "encode_tools", "history_digest", "loaded_by", "to_wire"]
 

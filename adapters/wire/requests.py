@@ -21,7 +21,7 @@ from tool_search.messages import (
     RequestPlan,
     TextPart,
 )
-from tool_search.values.json import compact_json
+from tool_search.values.json import compact_json, json_bytes
 
 __all__ = [
     "Pieces",
@@ -29,7 +29,6 @@ __all__ = [
     "WrittenHistory",
     "encoded_body",
     "encoded_messages",
-    "json_bytes",
     "named_picture",
     "result_texts",
     "settled_count",
@@ -167,11 +166,6 @@ class WrittenHistory:
         more = b",".join(map(json_bytes, rest))
         comma = b"," if more and self.encoded else b""
         return [b"[", self.encoded, comma, more, b"]"]
-
-
-def json_bytes(value: object) -> bytes:
-    """Return a value as JSON in UTF-8."""
-    return compact_json(value).encode("utf-8", "replace")
 
 
 def _append(array: bytearray, entries: Iterable[bytes]) -> None:

@@ -24,7 +24,7 @@ from tool_search.catalog.tool import Tool
 from tool_search.config.kinds import SchemaRules
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.values.clean_text import cut_text
-from tool_search.values.json import compact_json
+from tool_search.values.json import compact_json, json_bytes
 
 __all__ = ["moonshot_schema", "sent_description", "sent_schema", "sent_schema_json", "sent_under"]
 
@@ -159,7 +159,7 @@ def _plain_type(part: object, root: Mapping[str, Any]) -> str:
 def moonshot_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return an object schema that Moonshot accepts; one that is too large becomes any object."""
     written = _Writer(schema).whole()
-    if len(compact_json(written).encode("utf-8", "replace")) > _MAX_BYTES:
+    if len(json_bytes(written)) > _MAX_BYTES:
         return {"type": "object"}
     return written
 

@@ -15,7 +15,7 @@ from tool_search.catalog.naming import NameBook, Source, name_tools, reserved_ke
 from tool_search.catalog.text_limits import TextLimits
 from tool_search.catalog.tool import Tool
 from tool_search.errors import DuplicateToolError, InvalidToolError
-from tool_search.values.json import compact_json
+from tool_search.values.json import compact_json, json_bytes
 
 __all__ = ["CatalogChanges", "CorePolicy", "ToolCatalog", "catalog_changes"]
 
@@ -188,7 +188,7 @@ class ToolCatalog(Mapping[str, Tool]):
         digest = hashlib.sha256()
         for tool in self._tools.values():
             digest.update(tool.fingerprint.encode())
-        digest.update(compact_json([tool.name for tool in self.core]).encode("utf-8", "replace"))
+        digest.update(json_bytes([tool.name for tool in self.core]))
         return digest.hexdigest()[:32]
 
     def once(self, make: Callable[[ToolCatalog], _T]) -> _T:

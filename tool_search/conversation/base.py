@@ -177,6 +177,7 @@ class ToolConversation(ABC):
         mode = frozen.decision.mode
         if mode == "skills_like" and profile.thinking_bound_to_prefix:
             mode = "full"  # nothing is deferred: its phases would change the list in a turn
+        is_searching, language = self._is_searching, frozen.language
         name = wire_name(self.search_tool_name, profile.name_rule)
         return PlanInput(
             catalog=self._tools.catalog,
@@ -186,19 +187,19 @@ class ToolConversation(ABC):
             catalog_order=order.catalog_order,
             declared_order=self._declared_order(profile, history),
             core=self._declared_core(),
-            search_tool=frozen.search_tool if self._is_searching else None,
+            search_tool=frozen.search_tool if is_searching else None,
             call_tool=frozen.call_tool,
             history=history,
-            system=instructed(prompt, name, self.language) if self._is_searching else prompt,
-            listing=self._listing_for(prompt),
+            system=instructed(prompt, name, language) if is_searching else prompt,
+            listing=self._listing_for(prompt) if is_searching else "",
             selected=tuple(dict.fromkeys(selected)),
             refused=self._refused,
             hidden=self._hidden(profile, mode, history),
-            text_after_references=text("search.loaded", self.language)
+            text_after_references=text("search.loaded", language)
             if self._config.boundary_text
             else "",
             prompt=prompt,
-            language=self.language,
+            language=language,
             kept=self._kept,
         )
 
@@ -217,7 +218,7 @@ class ToolConversation(ABC):
 
     def _listing_for(self, system: str) -> str:  # noqa: ARG002  # a view reads it
         """Return the listing of tools that a system text gets."""
-        return (self._tools.frozen.listing or "") if self._is_searching else ""
+        return self._tools.frozen.listing or ""
 
     def _hidden(
         self, profile: ProviderProfile, mode: Mode, history: tuple[Message, ...]

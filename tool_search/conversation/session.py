@@ -268,9 +268,10 @@ class Session(ToolConversation):
             UnsupportedStrategyError: The provider cannot use the strategy.
         """
         self._asked = profile
-        mode, fitted = self.decision.mode, self._tools.fit(profile)
-        self._tools.freeze_listing(self.denied)
-        if self.decision.mode != mode:
+        tools = self._tools
+        mode, fitted = tools.mode, tools.fit(profile)
+        tools.freeze_listing(self.denied)
+        if tools.mode != mode:
             self._introduce()
         self._planned = len(self._log)
         history = self.sent.to(fitted)
@@ -483,7 +484,7 @@ class Session(ToolConversation):
     def _introduce(self) -> None:
         """Show discoveries that the history does not show, before the user's last message."""
         place, shown = self._log.last_user, self._log.shown_tools
-        if place is None or self.decision.mode != "tool_search":
+        if place is None or not self._is_searching:
             return
         hidden = (entry.tool for entry in self._discoveries if entry.name not in shown)
         # A tool that this turn's user may not call is shown in the turn of a user who may.

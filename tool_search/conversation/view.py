@@ -242,7 +242,7 @@ class View(ToolConversation):
     def _listing_for(self, system: str) -> str:
         """Return the listing of tools, unless a system text has it already."""
         listing = self._tools.frozen.listing or ""
-        return "" if listing in system or not self._is_searching else listing
+        return "" if listing in system else listing
 
     def tools(self, profile: ProviderProfile | None = None) -> ToolList:
         """Return what a request declares, in order.

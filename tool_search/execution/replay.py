@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from tool_search.conversation.record import BegunCall, KeyedTurn
-from tool_search.values.json import compact_json
+from tool_search.values.json import json_bytes
 
 __all__ = ["NO_TURN", "TurnCalls", "TurnKeeper"]
 
@@ -98,7 +98,7 @@ class TurnCalls:
 
 
 def _digest(value: list[Any]) -> str:
-    written = compact_json(value).encode("utf-8", "replace")
+    written = json_bytes(value)
     return hashlib.sha256(written).hexdigest()[:32]
 
 

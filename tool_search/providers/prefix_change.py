@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tool_search.values.json import compact_json
+from tool_search.values.json import compact_json, json_bytes
 
 __all__ = [
     "Difference",
@@ -193,13 +193,13 @@ def _prompt_parts(body: JSON) -> list[Any]:
 
 
 def _written(parts: Sequence[Any]) -> list[bytes]:
-    return [compact_json(part).encode("utf-8", "replace") for part in parts]
+    return [json_bytes(part) for part in parts]
 
 
 def _size(parts: Sequence[Any]) -> int:
     """Return the bytes of all parts, which are written at once: that is quicker."""
     # Without the brackets of the list and the commas between its parts.
-    return len(compact_json(parts).encode("utf-8", "replace")) - len(parts) - 1 if parts else 0
+    return len(json_bytes(parts)) - len(parts) - 1 if parts else 0
 
 
 def _shared_bytes(old: Sequence[bytes], new: Sequence[bytes]) -> int:

@@ -20,14 +20,13 @@ from tool_search.proxy.dialects.base import JSON, Emulated, WireDialect
 from tool_search.proxy.history import Exchange
 from tool_search.proxy.report import Report
 from tool_search.proxy.settings import ClientRule, UpstreamSettings
-from tool_search.values.json import compact_json, read_json
+from tool_search.values.json import json_bytes, read_json
 
 __all__ = [
     "CREDENTIALS",
     "KEY_HEADERS",
     "ClientRequest",
     "has_tools",
-    "json_bytes",
     "object_in",
     "owner_of",
     "profile_of_request",
@@ -186,8 +185,3 @@ def _inflated(raw: bytes, max_bytes: int) -> bytes | None:
         return None
     # One that goes on after the largest size, or breaks off, is the provider's to refuse.
     return plain if inflater.eof else None
-
-
-def json_bytes(value: JSON) -> bytes:
-    """Return an object as JSON text."""
-    return compact_json(value).encode("utf-8", "replace")

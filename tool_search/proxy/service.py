@@ -32,7 +32,6 @@ from tool_search.proxy.preparation import Preparation
 from tool_search.proxy.report import CLIENT_LEFT, Report
 from tool_search.proxy.requests import (
     ClientRequest,
-    json_bytes,
     owner_of,
     read_object,
     uncompressed,
@@ -43,6 +42,7 @@ from tool_search.proxy.stored import KeptThings, Owners, asked_in, warn_of_lost_
 from tool_search.proxy.turn import Turn
 from tool_search.proxy.upstreams import ProxyReply, Upstreams, plain_headers, sent_events
 from tool_search.stores.sqlite.store import SQLiteStore
+from tool_search.values.json import json_bytes
 from tool_search.values.redaction import log_failure
 
 __all__ = ["DIALECTS", "ProxyService"]

@@ -28,11 +28,11 @@ from tool_search.hosts.chain import ExchangeChain, ExchangeStore, owner_digest
 from tool_search.proxy.dialects.base import JSON, CallAnswers, VisibleCall
 from tool_search.proxy.dialects.openai_responses import OpenAIResponses
 from tool_search.proxy.history import Exchange, conversation_id, exchange_of_reply
-from tool_search.proxy.requests import json_bytes, owner_of
+from tool_search.proxy.requests import owner_of
 from tool_search.proxy.requests import read_object as read_reply
 from tool_search.proxy.settings import UpstreamSettings
 from tool_search.proxy.upstreams import ProxyReply, Upstreams, plain_headers
-from tool_search.values.json import compact_json, read_object
+from tool_search.values.json import compact_json, json_bytes, read_object
 
 __all__ = [
     "Asked",

@@ -36,7 +36,7 @@ from tool_search.proxy.history import (
 from tool_search.proxy.stored import stored_answers
 from tool_search.proxy.tools import ClientTools
 from tool_search.search.index.protocol import SearchResult
-from tool_search.values.json import compact_json
+from tool_search.values.json import compact_json, json_bytes
 
 __all__ = ["Search", "Turn"]
 
@@ -118,7 +118,7 @@ class Turn:
         if self.history.reply_id is not None and "previous_response_id" in body:
             body["previous_response_id"] = self.history.reply_id
         self.dialect.write_system(body, self.view.instruct)
-        return compact_json(body).encode("utf-8", "replace")
+        return json_bytes(body)
 
     def drop_thinking(self, status: int, refusal: bytes) -> bool:
         """Leave out earlier thinking if the provider refuses it; False: it refuses something else.

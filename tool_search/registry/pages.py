@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeGuard, TypeVar
 
 from tool_search.errors import InvalidCursorError, RegistryError
-from tool_search.values.json import compact_json, shown
+from tool_search.values.json import compact_json, json_bytes, shown
 
 __all__ = ["Page", "page_of"]
 
@@ -53,7 +53,7 @@ def page_of(
         RegistryError: The limit is not positive.
     """
     check_limit(limit)
-    asked = hashlib.sha256(compact_json(request).encode("utf-8", "replace")).hexdigest()[:12]
+    asked = hashlib.sha256(json_bytes(request)).hexdigest()[:12]
     offset = _offset(cursor, version, asked) if cursor else 0
     end = offset + limit
     following = _cursor(end, version, asked) if end < len(items) else None

@@ -205,8 +205,8 @@ class ToolSearchRunner:
 
         Turns do the same, once for each catalog. The work is done off the event loop.
         """
-        embeds = self._embeds
-        if not (embeds or self._is_large) or self._prepared is self._calls.catalog:
+        catalog, embeds = self._calls.catalog, self._embeds
+        if catalog is self._prepared or not (embeds or len(catalog) >= LARGE_CATALOG):
             return
         async with self._preparing:
             catalog = self._calls.catalog
@@ -423,8 +423,9 @@ class ToolSearchRunner:
         if self._learning is not None:
             session.use_votes(await self._learning.votes(question.user))
         begin = partial(self._begin, session, question, profile)
+        is_large, embeds = self._is_large, self._embeds
         session, context, preloaded, refusal = await self._background.run(
-            begin, heavy=self._is_large or self._embeds
+            begin, heavy=is_large or embeds
         )
         if refusal is not None:
             yield refusal
@@ -442,8 +443,8 @@ class ToolSearchRunner:
             max_steps=self._max_steps,
             prefixes=known.prefixes,
             background=self._background,
-            is_heavy=self._is_large,
-            searches_aside=self._embeds,
+            is_heavy=is_large,
+            searches_aside=embeds,
             compact=self._compact,
             preloaded=preloaded,
             second_chance=self._config.second_chance,

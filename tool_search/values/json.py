@@ -12,6 +12,7 @@ __all__ = [
     "compact_json",
     "copy_and_json",
     "encodable",
+    "json_bytes",
     "plain_copy",
     "read_json",
     "read_object",
@@ -36,6 +37,11 @@ def compact_json(value: object) -> str:
         RecursionError: The value is nested deeper than the interpreter's stack.
     """
     return _encode(value)
+
+
+def json_bytes(value: object) -> bytes:
+    """Return a value as compact JSON in UTF-8."""
+    return compact_json(value).encode("utf-8", "replace")
 
 
 def read_json(text: str) -> Any:
