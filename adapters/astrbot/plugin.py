@@ -230,7 +230,7 @@ class AstrBotToolSearch:
             core = [tool.name for tool in self._last_catalog[1].core]
             first = frozenset(known.order if known is not None else core)
             if request.func_tool:
-                request.func_tool = within_limits(request.func_tool, first)
+                request.func_tool = within_limits(request.func_tool, first, self._definitions)
             if not isinstance(exc, MISTAKES):
                 raise
             _log.exception("tool search cannot start: this message has AstrBot's own list")

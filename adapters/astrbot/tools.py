@@ -33,6 +33,7 @@ __all__ = [
     "is_new",
     "kind_of",
     "neutral_history",
+    "takes_an_object",
     "text_after_result",
     "unsaved",
     "with_canonical_names",
@@ -155,7 +156,7 @@ class TranslatedTools:
                     named[known.name] = tool
                 continue
             cause = self._causes.get(str(name), f"tool {name!r} has no definition")
-            if _can_be_sent(name, catalog) and _takes_an_object(tool):
+            if _can_be_sent(name, catalog) and takes_an_object(tool):
                 named[name] = tool
                 self._warn(f"a tool is always sent, as AstrBot has it: {cause}")
             else:
@@ -336,7 +337,7 @@ def _with_demands(said: Any, reasoning: str | None, signature: str | None) -> An
     return changed
 
 
-def _takes_an_object(tool: Any) -> bool:
+def takes_an_object(tool: Any) -> bool:
     """True if providers take the schema of a tool: otherwise they refuse the whole request."""
     schema = getattr(tool, "parameters", None)
     return not schema or (isinstance(schema, Mapping) and schema.get("type", "object") == "object")

@@ -18,7 +18,7 @@ from tool_search.adapters.anthropic.wire import encode_tools as encode_claude_to
 from tool_search.adapters.astrbot.preferences import name_rule_of
 from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.run import LIMITED, UNLIMITED, AstrBotRun
-from tool_search.adapters.astrbot.tools import declared_parameters
+from tool_search.adapters.astrbot.tools import declared_parameters, takes_an_object
 from tool_search.adapters.openai_responses.tools import encode_tools as encode_responses_tools
 from tool_search.catalog.names import NameRule, wire_name
 from tool_search.catalog.tool import Tool
@@ -26,14 +26,18 @@ from tool_search.conversation.calls import RunCall
 from tool_search.discovery.queries import joined_queries, read_queries
 from tool_search.discovery.search_tool import CALL_TOOL_NAME, call_tool_definition
 from tool_search.i18n import text
+from tool_search.providers.known import EVER_KEPT_NAMES
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.protocol import SearchResult
 
 __all__ = ["run_of", "searching_tool_set", "within_limits"]
 
 T = TypeVar("T")
+# A provider that AstrBot falls back to has a rule of its own.
+_EVERY_RULE = NameRule("identifier", EVER_KEPT_NAMES)
 _log = logging.getLogger(__name__)
 Answer = Callable[[Any, Mapping[str, Any]], Awaitable[Any]]
+Translate = Callable[[Iterable[Any]], Mapping[str, Tool]]
 
 
 def searching_tool_set(run: AstrBotRun) -> Any:
@@ -41,20 +45,41 @@ def searching_tool_set(run: AstrBotRun) -> Any:
     return _searching_set_class()(run)
 
 
-def within_limits(tools: Any, first: Container[str]) -> Any:
-    """Return AstrBot's own set without what providers refuse: too many tools, and odd names.
+def within_limits(tools: Any, first: Container[str], translate: Translate) -> Any:
+    """Return AstrBot's own set without what providers refuse: too many tools, odd names, schemas.
 
     Args:
         tools: The set, which is not changed.
         first: The names of the tools to keep if there are too many.
+        translate: Returns the definitions of tools by name, as far as they have one.
     """
-    named = [tool for tool in tools.tools if wire_name(tool.name) == tool.name]
+    named = [tool for tool in tools.tools if wire_name(tool.name, _EVERY_RULE) == tool.name]
     kept = sorted(named, key=lambda tool: tool.name not in first)[: LIMITED.max_tools]
-    if len(kept) == len(tools.tools):
-        return tools
     made = copy(tools)
-    made.tools = kept
+    # Where not one can be read, the mistake is in no tool's schema.
+    made.tools = [each for tool in kept for each in _declarable(tool, translate)] or kept
     return made
+
+
+def _declarable(tool: Any, translate: Translate) -> Iterator[Any]:
+    """Yield a tool of AstrBot's with a schema that providers take; nothing if it has none."""
+    try:
+        definition = translate([tool]).get(tool.name)
+        if definition is not None and definition.declared_schema.changes:
+            yield _searching_set_class().own_tool(definition, _answer_of(tool, definition))
+        elif definition is not None or takes_an_object(tool):
+            yield tool
+    except MISTAKES as exc:
+        _log.warning("tool %r is left out of this message: %r", tool.name, exc)
+
+
+def _answer_of(tool: Any, definition: Tool) -> Answer:
+    """Return what runs a tool of AstrBot's, whose arguments may have other keys there."""
+
+    async def answer(context: Any, arguments: Mapping[str, Any]) -> Any:
+        return await _execute(tool, context, definition.declared_schema.canonical(arguments)[0])
+
+    return answer
 
 
 def run_of(tools: Any) -> AstrBotRun | None:
@@ -70,9 +95,11 @@ class OwnTool:
         written: dict[str, Any] = {
             "name": definition.name,
             "description": definition.description,
-            "parameters": declared_parameters(definition),
+            "parameters": {},
         }
         super().__init__(**written)
+        # Past AstrBot's check, which raises: this schema has had our own.
+        self.parameters = declared_parameters(definition)
         self._answer = answer
 
     async def call(self, context: Any, **kwargs: Any) -> Any:
@@ -239,8 +266,9 @@ class SearchingTools:
         The list of all tools may be longer than a provider takes, and have names that it refuses.
         """
         run = self.tool_search_run
-        later = [run.executors.get(name) for name in (*run.session.found, *run.added)]
-        tools = {tool.name: tool for tool in (*self._last, *later) if tool is not None}
+        later = (*run.session.found, *run.added)
+        added = self._try(lambda: [*self._tools_to_declare(later)], list)
+        tools = {tool.name: tool for tool in (*self._last, *added)}
         rule = name_rule_of(run.provider)
         return [tool for tool in tools.values() if wire_name(tool.name, rule) == tool.name][
             : profile.max_tools
@@ -251,9 +279,10 @@ class SearchingTools:
         try:
             return answer()
         except MISTAKES as exc:
-            if self._failure is None:
+            is_first, self._failure = self._failure is None, exc
+            # AstrBot's log shows each object on the way, this set with its tools among them.
+            if is_first:
                 _log.exception("tool search has failed: this message has the last list that worked")
-            self._failure = exc
             return otherwise()
 
     def _own_tools(self) -> dict[str, Any]:

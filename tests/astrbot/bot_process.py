@@ -141,17 +141,25 @@ class Bot:
     async def storm(
         self, messages: list[dict[str, Any]], operations: list[tuple[str, dict[str, Any], float]]
     ) -> list[list[str]]:
-        """Answer messages, three at a time, while operations run, each after its pause."""
+        """Answer messages, three at a time, while operations run.
+
+        Each operation begins after so many answers, and the rest of its number in seconds.
+        """
         waiting, answers = iter(messages), []
+        answered: asyncio.Queue[int] = asyncio.Queue()
 
         async def talk() -> None:
             for message in waiting:
                 answer = await self.say(**message)
                 answers.append(answer)
+                answered.put_nowait(len(answers))
 
         async def operate() -> None:
-            for name, arguments, pause in operations:
-                await asyncio.sleep(pause)
+            seen = 0
+            for name, arguments, moment in operations:
+                while seen < int(moment):
+                    seen = await answered.get()
+                await asyncio.sleep(moment % 1)
                 await getattr(self, name)(**arguments)
 
         await asyncio.gather(operate(), *(talk() for _ in range(3)))

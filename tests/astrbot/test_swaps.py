@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from threading import Barrier, Event
 
 import pytest
 
-from tests.astrbot.bot import AstrBot, lists, new_user
-from tool_search.testing import KeywordModel, ModelReply, ModelView, StandInServer
+from tests.astrbot.bot import AstrBot, definitions, lists, new_user
+from tool_search.testing import (
+    KeywordModel,
+    ModelCall,
+    ModelReply,
+    ModelView,
+    ScriptedModel,
+    StandInServer,
+)
 
 ASK = "convert a length from metres to feet"
 ROOT = Path(__file__).resolve().parents[2]
@@ -140,3 +149,120 @@ for _ in range(2):
 return [name for name in sys.modules if "_library_" in name and "." not in name]
 """
     assert len(bot.ask("run", code=code)) == 1
+
+
+NOTE = "note_8c6ff505"  # how `$note` is written to providers
+BROKEN = """
+run, tool = bot.library("adapters.astrbot.run").AstrBotRun, bot.library("catalog.tool")
+plan, declare = bot.mended = run.plan, tool.declare
+def break_plan(*_):
+    raise ZeroDivisionError("a mistake on purpose")
+def break_plan_later(run, profile):
+    return break_plan() if run.session.discoveries else plan(run, profile)
+def break_schemas(schema, written):
+    return break_plan() if "$note" in written else declare(schema, written)
+"""
+MENDED = """
+run, tool = bot.library("adapters.astrbot.run").AstrBotRun, bot.library("catalog.tool")
+run.plan, tool.declare = bot.mended
+"""
+
+
+@pytest.fixture(scope="module")
+def large_bot(start_bot: Callable[..., AstrBot]) -> Iterator[AstrBot]:
+    """As many tools as no OpenAI model takes, some with keys that no Claude model takes."""
+    bot = start_bot(providers=("openai", "claude"), tools=609)
+    yield bot
+    bot.stop()
+
+
+@contextmanager
+def broken(bot: AstrBot, code: str) -> Iterator[None]:
+    """A part of the library makes a mistake; nothing is kept of what it had made before."""
+    bot.ask("reload")
+    bot.ask("run", code=f"{BROKEN}\n{code}")
+    try:
+        yield
+    finally:
+        bot.ask("run", code=MENDED)
+
+
+@pytest.mark.parametrize(
+    ("provider", "code"),
+    [
+        ("openai", "run.plan = break_plan"),
+        ("claude", "run.plan = break_plan"),
+        ("claude", "tool.declare = break_schemas"),
+    ],
+)
+def test_a_mistake_of_ours_sends_what_a_provider_takes(
+    large_bot: AstrBot, server: StandInServer, provider: str, code: str
+) -> None:
+    before = len(large_bot.log)
+    with broken(large_bot, code):
+        assert large_bot.say(ASK, user=new_user(), provider=provider)
+    assert server.violations == ()
+    assert "RecursionError" not in large_bot.log[before:]
+    assert 120 < len(lists(server.requests)[0]) <= 128
+    assert b'"$note":' not in server.requests[0].raw_body
+
+
+def test_a_mistake_in_the_middle_of_a_run_sends_what_a_provider_takes(
+    large_bot: AstrBot, server: StandInServer
+) -> None:
+    """Of a tool that was found since the last list, too."""
+    search = ModelCall(name="tool_search", arguments={"query": "convert an angle"})
+    angle = {"value": 1, "from_unit": "degree", "to_unit": "radian", NOTE: "own"}
+    found = ModelCall(name="convert_angle", arguments=angle)
+    replies = (ModelReply(calls=(search,)), ModelReply(calls=(found,)), ModelReply(text="done"))
+    server.reset(model=ScriptedModel(replies))
+    with broken(large_bot, "run.plan = break_plan_later"):
+        assert large_bot.say(ASK, user=new_user(), provider="claude") == "done"
+    assert server.violations == ()
+    assert len(lists(server.requests)[-1]) < 20
+    assert b'mcp convert_angle {\\"value\\": 1' in server.requests[-1].raw_body
+    assert b'\\"$note\\": \\"own\\"' in server.requests[-1].raw_body
+
+
+STEPS: tuple[tuple[str, dict[str, object]], ...] = (
+    ("settings", {"changes": {"max_results": 6}}),
+    ("reload", {}),
+    ("install", {}),
+    ("off", {}),
+)
+
+
+@pytest.fixture
+def storm_bot(large_bot: AstrBot) -> Iterator[AstrBot]:
+    """Without the tools that Claude does not take: AstrBot sends all while the plugin is off."""
+    refused = [tool["name"] for tool in definitions(609) if "$note" in str(tool["parameters"])]
+    for name in refused:
+        large_bot.ask("switch", tool=name, active=False)
+    yield large_bot
+    for name in refused:
+        large_bot.ask("switch", tool=name, active=True)
+
+
+# Half of the messages go to a service that takes 128 tools. While the plugin is off, AstrBot
+# itself sends all: only the other service is asked then.
+@pytest.mark.parametrize("count", [10, pytest.param(150, marks=pytest.mark.long)])
+@pytest.mark.parametrize("provider", ["openai", "claude"])
+def test_messages_at_any_moment_are_answered(
+    storm_bot: AstrBot, server: StandInServer, update: Path, count: int, provider: str
+) -> None:
+    chance, steps = Random(count), STEPS if provider == "claude" else STEPS[:-1]
+    named = [step for _ in range(count // (2 * len(steps))) for step in steps]
+    named = chance.sample(named, len(named))
+    moments = sorted(chance.uniform(0, count) for _ in named)
+    operations: list[tuple[str, dict[str, object], float]] = []
+    for (name, arguments), moment in zip(named, moments, strict=True):
+        given = {**arguments, "archive": str(update)} if name == "install" else arguments
+        operations.append((name, given, moment))
+        if name == "off":
+            operations.append(("on", {}, moment + chance.random()))
+    messages = [{"text": ASK, "user": new_user(), "provider": provider} for _ in range(count)]
+    answers = storm_bot.ask("storm", messages=messages, operations=operations)
+    assert len(answers) == count
+    ran = re.compile(r"(mcp|plugin) convert_length")
+    assert [each for each in answers if not each or not ran.search(each[-1])] == []
+    assert server.violations == ()
