@@ -135,6 +135,49 @@ def test_a_slow_answer_keeps_its_tools(
     assert "tool_search" in server.requests[0].tool_names
 
 
+# AstrBot waits for pip in between, for instance.
+UNLOADED = """
+import asyncio
+manager = bot.lifecycle.plugin_manager
+unloaded, bot.go = asyncio.Event(), asyncio.Event()
+async def load(*args, **kwargs):
+    del manager.load
+    unloaded.set()
+    await bot.go.wait()
+    return await manager.load(*args, **kwargs)
+manager.load = load
+bot.loading = asyncio.ensure_future(bot.{operation})
+await unloaded.wait()
+return bot._handlers()
+"""
+LOADED = """
+bot.go.set()
+await bot.loading
+"""
+
+
+@pytest.mark.parametrize("operation", ["reload()", "install({archive!r})"])
+def test_a_message_between_two_loads_is_searched(
+    bot: AstrBot, server: StandInServer, update: Path, operation: str
+) -> None:
+    """What it finds is known after the load."""
+    user, last = new_user(), new_user()
+    bot.say("hello there", user=user)
+    first = operation.format(archive=str(update))
+    assert bot.ask("run", code=UNLOADED.format(operation=first)) == 0
+    try:
+        for each in (user, last):
+            server.reset(model=KeywordModel())
+            assert "mcp convert_length" in bot.say(ASK, user=each)
+            assert "tool_search" in server.requests[0].tool_names
+            assert all(len(names) < 20 for names in lists(server.requests))
+    finally:
+        bot.ask("run", code=LOADED)
+    server.reset(model=KeywordModel())
+    assert "mcp convert_length" in bot.say(ASK, user=user)
+    assert "convert_length" in server.requests[0].tool_names
+
+
 def test_no_copy_stays_longer_than_its_messages(bot: AstrBot, server: StandInServer) -> None:
     """Tasks of AstrBot's own, begun in a message, keep its event for ever."""
     for _ in range(3):
