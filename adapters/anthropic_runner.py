@@ -39,6 +39,7 @@ except ImportError as exc:
 
 from tool_search.adapters.anthropic.wire import encode_result
 from tool_search.catalog.names import wire_name
+from tool_search.catalog.schema.declared import declared_schema, text_bytes
 from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.conversation.calls import RunCall
@@ -164,7 +165,7 @@ def _check_limits(view: ToolView) -> None:
         return
     for what, size, most in (
         ("deferred tools", len(catalog.deferred), CLAUDE_MAX_DEFERRED),
-        ("bytes of tool text", catalog.text_bytes, CLAUDE_MAX_TOOL_BYTES),
+        ("bytes of tool text", text_bytes(catalog), CLAUDE_MAX_TOOL_BYTES),
     ):
         if size > most:
             raise ConfigurationError(
@@ -177,7 +178,7 @@ def _definition(tool: Tool) -> BetaToolParam:
     return {
         "name": wire_name(tool.name, _CLAUDE.name_rule),
         "description": tool.description,
-        "input_schema": dict(tool.declared_schema.schema),
+        "input_schema": dict(declared_schema(tool).schema),
     }
 
 

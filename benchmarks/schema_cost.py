@@ -18,6 +18,7 @@ from typing import Any
 import jsonschema_rs
 
 from tool_search import Tool
+from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.validation import complaints_about
 
 _TRIES = 5
@@ -64,10 +65,10 @@ def _row(name: str, schema: dict[str, Any]) -> str:
         return Tool(name="t", parameters=schema)
 
     taken = _best(fresh)
-    declared = _best(lambda: fresh().declared_schema) - taken
+    declared = _best(lambda: declared_schema(fresh())) - taken
     # Each is checked once, because results for a definition are cached.
     tools = [Tool(name=f"t{n}", parameters=schema) for n in range(_TRIES)]
-    made = [tool.declared_schema for tool in tools]
+    made = [declared_schema(tool) for tool in tools]
     waiting = iter(tools)
     check = _best(lambda: complaints_about(next(waiting), _WRONG))
     alone = ""

@@ -34,6 +34,7 @@ from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
+from tool_search.catalog.validation import SCHEMAS
 from tool_search.discovery.search_tool import ToolSearchTool, call_tool_definition
 from tool_search.messages import ToolList
 from tool_search.providers.profile_choice import profile_for
@@ -164,6 +165,7 @@ def conversation_of(tools: Sequence[Tool], profile: ProviderProfile) -> PlanInpu
     return PlanInput(
         catalog=catalog,
         profile=profile,
+        schemas=SCHEMAS,
         mode="tool_search",
         catalog_order=(search.name, *names),
         declared_order=(search.name, *discovered),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, overload
 
 from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.schemas import Declared
 from tool_search.catalog.tool import Tool
 from tool_search.config.strategies import StrategyFacts, StrategyName, registered_strategy
 from tool_search.values.json import encodable, read_object
@@ -347,12 +348,15 @@ class ToolList(Sequence[DeclaredTool]):
             known = self._by_wire_name[rule] = named
         return known
 
-    @property
-    def incomplete(self) -> tuple[Tool, ...]:
-        """The tools whose schemas are declared in part, in order."""
+    def incomplete(self, declared: Callable[[Tool], Declared]) -> tuple[Tool, ...]:
+        """Return the tools whose schemas are declared in part, in order.
+
+        Args:
+            declared: Returns a tool's schema as it is declared; a pure function.
+        """
         if self._incomplete is None:
             tools = (entry.tool for entry in self._entries)
-            self._incomplete = tuple(tool for tool in tools if tool.declared_schema.left_out)
+            self._incomplete = tuple(tool for tool in tools if declared(tool).left_out)
         return self._incomplete
 
     @property

@@ -19,6 +19,7 @@ from tool_search.adapters.astrbot.tools import without_reminders
 from tool_search.adapters.astrbot.webui.activity import Timeline
 from tool_search.adapters.wire.results import result_text
 from tool_search.catalog.names import NAME_RULES, wire_name
+from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import CallDecision
 from tool_search.discovery.modes import tool_tokens
@@ -285,7 +286,7 @@ class AstrBotRun:
         if name in self._removed or self.is_own(name):
             return None
         tool, discoveries = self.definition(name), self.session.discoveries
-        if tool is not None and tool.name in self.executors and tool.declared_schema.changes:
+        if tool is not None and tool.name in self.executors and declared_schema(tool).changes:
             return tool
         if tool is not None and tool.name in discoveries and tool.name not in self.executors:
             return tool
@@ -315,7 +316,7 @@ class AstrBotRun:
         matches = tuple(
             match
             if declared.declares(match.name)
-            else replace(match, parameters=catalog[match.name].declared_schema.schema)
+            else replace(match, parameters=declared_schema(catalog[match.name]).schema)
             for match in result.matches
         )
         return replace(result, matches=matches)

@@ -18,6 +18,7 @@ from tool_search.adapters.wire.results import result_text
 from tool_search.adapters.wire.values import label_of, mappings_of, text_of
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import name_keys
+from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.tool import Tool, ToolKind
 from tool_search.conversation.record import message_from_dict, message_to_dict
 from tool_search.conversation.synthetic_searches import InsertionPoint
@@ -166,7 +167,7 @@ class TranslatedTools:
 
 def declared_parameters(tool: Tool) -> dict[str, Any]:
     """Return the declared schema of a definition, for a tool of AstrBot's."""
-    return dict(tool.declared_schema.schema)
+    return dict(declared_schema(tool).schema)
 
 
 def neutral_history(contexts: Iterable[Any] | None) -> tuple[Message, ...]:

@@ -21,6 +21,7 @@ from tool_search.adapters.astrbot.run import LIMITED, UNLIMITED, AstrBotRun
 from tool_search.adapters.astrbot.tools import declared_parameters, takes_an_object
 from tool_search.adapters.openai_responses.tools import encode_tools as encode_responses_tools
 from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import RunCall
 from tool_search.discovery.queries import joined_queries, read_queries
@@ -348,7 +349,7 @@ class SearchingTools:
 
 def _differs(tool: Any, definition: Tool, rule: NameRule) -> bool:
     """True if AstrBot's declaration of a tool differs from its definition."""
-    if tool.name != wire_name(definition.name, rule) or definition.declared_schema.changes:
+    if tool.name != wire_name(definition.name, rule) or declared_schema(definition).changes:
         return True
     if not definition.is_third_party:
         return False

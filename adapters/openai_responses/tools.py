@@ -15,6 +15,7 @@ from tool_search.adapters.wire.definitions import definitions_in, is_strict
 from tool_search.adapters.wire.results import result_text
 from tool_search.adapters.wire.schemas import sent_description, sent_schema, sent_under
 from tool_search.catalog.names import wire_name
+from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.tool import Tool
 from tool_search.messages import DeclaredTool, Message, ToolList
 from tool_search.providers.profiles import ProviderProfile
@@ -122,7 +123,7 @@ def _listed(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
         "type": "tool_search",
         "execution": "client",
         "description": tool.description,
-        "parameters": dict(tool.declared_schema.schema),
+        "parameters": dict(declared_schema(tool).schema),
     }
 
 

@@ -18,6 +18,7 @@ from copy import deepcopy
 from typing import Any
 from urllib.parse import unquote
 
+from tool_search.catalog.schema.declared import declared_schema, schema_json
 from tool_search.catalog.schema.graph import APPLYING_KEYWORDS, Part, SchemaGraph, inner_first
 from tool_search.catalog.schema.repair import loosen
 from tool_search.catalog.tool import Tool
@@ -57,7 +58,7 @@ def sent_description(tool: Tool, profile: ProviderProfile) -> str:
 
 def sent_schema(tool: Tool, profile: ProviderProfile) -> dict[str, Any]:
     """Return a tool's schema by the rules of the service."""
-    schema = _WRITERS[profile.schema_rules](tool.declared_schema.schema)
+    schema = _WRITERS[profile.schema_rules](declared_schema(tool).schema)
     most = profile.max_schema_levels
     return schema if most is None else _within_levels(schema, most)
 
@@ -65,7 +66,7 @@ def sent_schema(tool: Tool, profile: ProviderProfile) -> dict[str, Any]:
 def sent_schema_json(tool: Tool, profile: ProviderProfile) -> str:
     """Return `sent_schema` as compact JSON."""
     if profile.schema_rules == "json_schema" and profile.max_schema_levels is None:
-        return tool.schema_json
+        return schema_json(tool)
     return compact_json(sent_schema(tool, profile))
 
 

@@ -24,6 +24,7 @@ from tests.adapters.contract import (
     reply_of,
 )
 from tool_search.adapters import build_provider
+from tool_search.catalog.schema.declared import schema_json
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ProviderConfig
 from tool_search.errors import ConfigurationError, ProviderError
@@ -398,4 +399,4 @@ def test_arguments_that_are_no_json_are_sent_as_nothing(adapter: Adapter) -> Non
 def test_weather_is_declared_as_it_is(adapter: Adapter) -> None:
     text = adapter.module.encode(plan_of(), adapter.profile()).decode()
     assert WEATHER.description in text
-    assert WEATHER.schema_json in text
+    assert schema_json(WEATHER) in text

@@ -19,6 +19,7 @@ from tests.conversations import (
 )
 from tests.search.word_embedder import FailingEmbedder
 from tool_search import SearchSettings, SessionError, Tool, ToolCatalog
+from tool_search.catalog.schema.declared import text_bytes
 from tool_search.providers.profiles import ProviderProfile
 
 AUTO = {"tool_schema_mode": "auto"}
@@ -320,5 +321,5 @@ def test_a_catalog_beyond_claudes_limits_gets_the_generic_strategy(
 
 def test_a_catalog_at_claudes_limits_is_declared_whole() -> None:
     chat = Chat(toolbox(6))
-    exact = replace(CLAUDE, max_deferred=6, max_tool_bytes=ToolCatalog(toolbox(6)).text_bytes)
+    exact = replace(CLAUDE, max_deferred=6, max_tool_bytes=text_bytes(ToolCatalog(toolbox(6))))
     assert chat.turn(exact).strategy == "claude"

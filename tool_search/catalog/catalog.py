@@ -22,8 +22,6 @@ __all__ = ["CatalogChanges", "CorePolicy", "ToolCatalog", "catalog_changes"]
 _T = TypeVar("_T")
 # Views of a catalog that are kept: conversations of one bot nearly always share one.
 _MAX_VIEWS = 8
-# Bytes around a definition's values: keys, quotes, `defer_loading`; about the same in each dialect.
-_DEFINITION_KEYS = len('{"name":,"description":,"input_schema":,"defer_loading":true},')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,14 +219,6 @@ class ToolCatalog(Mapping[str, Tool]):
         """The active tools that have another name in some dialect, by that name."""
         names = ((wire_name(tool.name, r), tool) for tool in self.active for r in NAME_RULES)
         return {name: tool for name, tool in names if name not in self._tools}
-
-    @cached_property
-    def text_bytes(self) -> int:
-        """UTF-8 bytes of the active tools' definitions as JSON, keys included."""
-        heads = (compact_json([tool.name, tool.description]) for tool in self.active)
-        texts = sum(len(head.encode("utf-8", "replace")) for head in heads)
-        schemas = sum(len(tool.schema_json.encode()) for tool in self.active)
-        return texts + schemas + _DEFINITION_KEYS * len(self.active)
 
     @cached_property
     def servers(self) -> dict[str, int]:

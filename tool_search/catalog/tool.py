@@ -17,8 +17,7 @@ from typing import Any, Literal, get_args
 
 from tool_search.catalog.ids import tool_id
 from tool_search.catalog.naming import Source
-from tool_search.catalog.schema.declared import DeclaredSchema, declare
-from tool_search.catalog.schema.plain import normalized_parameters
+from tool_search.catalog.parameters import normalized_parameters
 from tool_search.catalog.tokens import estimate_tokens
 from tool_search.errors import InvalidToolError
 from tool_search.values.clean_text import clean_name, clean_schema, clean_text
@@ -126,16 +125,6 @@ class Tool:
 
     # Not a field: the schema's compact JSON, kept so that no request encodes it again.
     parameters_json: str = field(init=False, repr=False, default="{}")
-
-    @cached_property
-    def declared_schema(self) -> DeclaredSchema:
-        """The schema as models and providers read it; made at its first use."""
-        return declare(schema_of(self), self.parameters_json)
-
-    @property
-    def schema_json(self) -> str:
-        """The schema as every provider takes it, as compact JSON."""
-        return self.declared_schema.json
 
     @property
     def source(self) -> Source:

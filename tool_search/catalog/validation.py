@@ -13,8 +13,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.schema.graph import SchemaGraph, SchemaWork
-from tool_search.catalog.schema.renaming import TooComplexError
+from tool_search.catalog.schemas import Schemas, TooComplexError
 from tool_search.catalog.tool import Tool, schema_of
 from tool_search.values.packages import has_package
 
@@ -22,7 +23,7 @@ _HAS_VALIDATOR = has_package("jsonschema_rs")
 if _HAS_VALIDATOR:  # not every platform has a wheel
     import jsonschema_rs
 
-__all__ = ["complaints_about"]
+__all__ = ["SCHEMAS", "complaints_about"]
 
 _MAX_COMPLAINTS = 5
 _MAX_COMPLAINT_CHARS = 200
@@ -58,6 +59,10 @@ def complaints_about(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, ...
     return check.complaints(arguments if isinstance(arguments, dict) else dict(arguments))
 
 
+SCHEMAS = Schemas(declared=declared_schema, complaints=complaints_about)
+"""JSON Schema as this package reads and checks it."""
+
+
 def _missing(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the required arguments that are missing: all that is checked without a validator."""
     required = schema_of(tool).get("required")
@@ -79,7 +84,7 @@ class _Check:
     """
 
     def __init__(self, tool: Tool) -> None:
-        declared = self._declared = tool.declared_schema
+        declared = self._declared = declared_schema(tool)
         draft = str(schema_of(tool).get("$schema", ""))
         self._formats = True if any(each in draft for each in _FORMATS_COUNT) else None
         self._work = SchemaWork(SchemaGraph(declared.sound))

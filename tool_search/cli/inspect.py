@@ -18,6 +18,7 @@ from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import result_console, say, say_notices
 from tool_search.cli.options import CatalogOrNoneOption, JsonOption, McpOption, chosen
@@ -347,7 +348,7 @@ def _schemas(catalog: ToolCatalog, profile: ProviderProfile) -> dict[str, object
     changes = [
         {"tool": tool.name, "kind": each.kind, "place": each.place, "detail": each.detail}
         for tool in catalog.active
-        for each in tool.declared_schema.changes
+        for each in declared_schema(tool).changes
     ]
     aside = [tool.name for tool in catalog.active if profile.sets_aside(tool)]
     return {"schemas": changes, "set_aside": aside}
@@ -411,7 +412,7 @@ def _discovered_tools(names: str, catalog: ToolCatalog) -> Sequence[Tool]:
 
 
 def _note_changes(catalog: ToolCatalog, profile: ProviderProfile) -> None:
-    changed = sum(bool(tool.declared_schema.changes) for tool in catalog.active)
+    changed = sum(bool(declared_schema(tool).changes) for tool in catalog.active)
     aside = sum(map(profile.sets_aside, catalog.active))
     if changed:
         say(spoken("inspect.changed", count=changed))

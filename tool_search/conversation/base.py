@@ -129,6 +129,7 @@ class ToolConversation(ABC):
         aside = active if asked is not None and asked.set_aside else ()
         return CallResolver(
             catalog=self._tools.catalog,
+            schemas=self._tools.search.schemas,
             discoveries=self._discoveries,
             core=self._tools.tool_order.core,
             search_tool=self._tools.search_tool() if self._is_searching else None,
@@ -154,7 +155,7 @@ class ToolConversation(ABC):
             if conversation.history:
                 self._thinking.interrupt()
             plan = self._strategies.plan(conversation, phase=phase)
-        self._tools.notice_schemas(plan.tools.incomplete)
+        self._tools.notice_schemas(plan.tools.incomplete(self._tools.search.schemas.declared))
         return plan
 
     def _plan_input(
@@ -183,6 +184,7 @@ class ToolConversation(ABC):
             catalog=self._tools.catalog,
             retained=order.retained(self._discoveries),
             profile=profile,
+            schemas=self._tools.search.schemas,
             mode=mode,
             catalog_order=order.catalog_order,
             declared_order=self._declared_order(profile, history),

@@ -13,9 +13,8 @@ from typing import Any
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import NAME_RULES, wire_name
-from tool_search.catalog.schema.renaming import TooComplexError
+from tool_search.catalog.schemas import Schemas, TooComplexError
 from tool_search.catalog.tool import Tool
-from tool_search.catalog.validation import complaints_about
 from tool_search.discovery.definitions import clean_match
 from tool_search.discovery.services import SearchTool
 from tool_search.discovery.state import DiscoveryState
@@ -128,6 +127,7 @@ class CallResolver:
 
     Args:
         catalog: The current tools.
+        schemas: The readers of their schemas.
         discoveries: The discoveries, with definitions of tools that are gone.
         core: Names of core tools.
         search_tool: The search tool; None outside `tool_search`.
@@ -145,6 +145,7 @@ class CallResolver:
         self,
         *,
         catalog: ToolCatalog,
+        schemas: Schemas,
         discoveries: DiscoveryState,
         core: Collection[str],
         search_tool: SearchTool | None,
@@ -156,6 +157,7 @@ class CallResolver:
         set_aside: frozenset[str] = frozenset(),
     ) -> None:
         self.catalog = catalog
+        self.schemas = schemas
         self.discoveries = discoveries
         self.core = core
         self.search_tool = search_tool
@@ -199,7 +201,7 @@ class CallResolver:
         def find(name: str) -> Tool | None:
             return None if name == self.search_tool_name else self.find(name)
 
-        return under_own_keys(reply, find, self.call_tool_name)
+        return under_own_keys(reply, find, self.call_tool_name, self.schemas.declared)
 
     def _decide_known(
         self, call: ToolCall, name: str, tool: Tool, arguments: Mapping[str, Any]
@@ -216,21 +218,21 @@ class CallResolver:
         if present.name in self.set_aside:
             return self._refuse(call, self._say("set_aside", tool.name))
         try:
-            arguments, twice = tool.declared_schema.canonical(arguments)
+            arguments, twice = self.schemas.declared(tool).canonical(arguments)
         except TooComplexError as exc:
             return self._refuse(call, self._say("invalid", tool.name, complaints=str(exc)))
         if twice:
             pairs = (f"{name} = {own[:_MAX_SHOWN_CHARS]}" for name, own in twice[:_MAX_SHOWN_KEYS])
             keys = "; ".join(pairs)
             return self._refuse(call, self._say("keys_twice", tool.name, keys=keys))
-        complaints = complaints_about(tool, arguments)
+        complaints = self.schemas.complaints(tool, arguments)
         if not complaints:
             return RunCall(call=call, tool=self.catalog.executable(tool), arguments=arguments)
         message = self._say("invalid", tool.name, complaints="; ".join(complaints))
         is_listed = tool.name in self.core or tool.name in self.discoveries
         if is_listed and call.name != self.call_tool_name:
             return self._refuse(call, message)
-        schema = tool.schema_json[:_MAX_SCHEMA_CHARS]
+        schema = self.schemas.declared(tool).json[:_MAX_SCHEMA_CHARS]
         hint = self._say("schema", tool.name, schema=schema)
         return AnsweredCall(call=call, content=f"{message} {hint}", is_error=True, names_tool=tool)
 
@@ -311,11 +313,14 @@ class CallResolver:
             return self._refuse(call, self._unknown(name))
         lines = (
             f"{match.name}: {match.description} "
-            f"{self.catalog[match.name].schema_json[:_MAX_FOUND_SCHEMA_CHARS]}"
+            f"{self._schema_of(match.name)[:_MAX_FOUND_SCHEMA_CHARS]}"
             for match in result.matches
         )
         content = self._say("unknown_found", name[:_MAX_SHOWN_CHARS], tools="\n".join(lines))
         return AnsweredCall(call=call, content=content, is_error=True, result=result)
+
+    def _schema_of(self, name: str) -> str:
+        return self.schemas.declared(self.catalog[name]).json
 
     def _found_by_name(self, name: str) -> SearchResult | None:
         """Return tools of similar names, then those that a search for its words finds.

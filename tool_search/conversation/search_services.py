@@ -8,7 +8,9 @@ from typing import Any
 
 from tool_search.catalog.catalog import ToolCatalog, catalog_changes
 from tool_search.catalog.near_copies import copies_of
+from tool_search.catalog.schema.declared import text_bytes
 from tool_search.catalog.tool import Tool
+from tool_search.catalog.validation import SCHEMAS
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.conversation.search_trail import SearchTrail
 from tool_search.discovery.catalog_notices import catalog_notices, copy_notices
@@ -37,6 +39,7 @@ class SearchServices:
 
     Attributes:
         embeds: True if a search embeds its query, and so may wait for an embedder.
+        schemas: The readers of tools' schemas.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class SearchServices:
         self._config = config
         self._given = index_of
         self.embeds = config.search.embeds
+        self.schemas = SCHEMAS
 
     def index_of(self, catalog: ToolCatalog) -> ToolSearchIndex:
         """Return the index over a catalog's deferred tools."""
@@ -142,6 +146,10 @@ class SearchServices:
         """Return what an operator should know of a catalog, and of copies that are searched."""
         copied = catalog.once(copy_notices) if is_searched else ()
         return (*catalog.once(catalog_notices), *copied)
+
+    def text_bytes(self, catalog: ToolCatalog) -> int:
+        """Return the UTF-8 bytes of the active tools' definitions as JSON, keys included."""
+        return catalog.once(text_bytes)
 
     def trail(self) -> SearchTrail:
         """Return the trail of a new conversation."""

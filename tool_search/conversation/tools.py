@@ -230,15 +230,14 @@ class ToolState:
         Args:
             tools: Tools that a request shows.
         """
+        declared = self.search.schemas.declared
         found = [
             tool for tool in tools
-            if tool.declared_schema.left_out and tool.shown_fingerprint not in self._incomplete
+            if declared(tool).left_out and tool.shown_fingerprint not in self._incomplete
         ]  # fmt: skip
         self._incomplete.update(tool.shown_fingerprint for tool in found)
         for tool in found[:_MAX_SCHEMA_NOTICES]:
-            self.notice(
-                "schema_incomplete", f"tool {tool.name!r}: {tool.declared_schema.incomplete}"
-            )
+            self.notice("schema_incomplete", f"tool {tool.name!r}: {declared(tool).incomplete}")
         if rest := found[_MAX_SCHEMA_NOTICES:]:
             names = ", ".join(repr(tool.name) for tool in rest[:_MAX_SCHEMA_NOTICES])
             self.notice(
@@ -314,7 +313,7 @@ class ToolState:
             and self.catalog.deferred
         ):
             self._search_from_now("not_offered")
-        deferred, text_bytes = len(self.catalog.deferred), self.catalog.text_bytes
+        deferred, text_bytes = len(self.catalog.deferred), self.search.text_bytes(self.catalog)
         deferred += len(self.tool_order.retained(self._discoveries))
         for what, size, most in (
             ("deferred tools", deferred, profile.max_deferred),

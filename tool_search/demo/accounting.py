@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.schema.declared import schema_json
 from tool_search.catalog.tokens import estimate_tokens
 from tool_search.catalog.tool import Tool
 from tool_search.execution.tasks import closing
@@ -128,7 +129,7 @@ class RecordedProvider:
 
 
 def _tool_text(tool: Tool) -> str:
-    return compact_json([tool.name, tool.description, tool.schema_json])
+    return compact_json([tool.name, tool.description, schema_json(tool)])
 
 
 def _referenced(plan: RequestPlan) -> Iterator[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.schemas import Schemas
 from tool_search.catalog.tool import Tool
 from tool_search.i18n import Language
 from tool_search.messages import Notice
@@ -87,9 +88,11 @@ class SearchesCatalogs(Protocol):
 
     Attributes:
         embeds: True if a search embeds its query, and so may wait for an embedder.
+        schemas: The readers of tools' schemas.
     """
 
     embeds: bool
+    schemas: Schemas
 
     def index_of(self, catalog: ToolCatalog) -> ToolSearchIndex:
         """Return the index over a catalog's deferred tools.
@@ -157,6 +160,10 @@ class SearchesCatalogs(Protocol):
 
     def notices(self, catalog: ToolCatalog, *, is_searched: bool) -> Iterable[Notice]:
         """Return what an operator should know of a catalog, and of copies that are searched."""
+        ...
+
+    def text_bytes(self, catalog: ToolCatalog) -> int:
+        """Return the UTF-8 bytes of the active tools' definitions as JSON, keys included."""
         ...
 
     def trail(self) -> Trail:

@@ -21,6 +21,7 @@ from typing import Any, get_args
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
+from tool_search.catalog.validation import SCHEMAS
 from tool_search.conversation.calls import CallResolver
 from tool_search.discovery.definitions import CALL_TOOL_NAME
 from tool_search.discovery.state import DiscoveryState
@@ -280,6 +281,7 @@ class CallRunner:
 
         return CallResolver(
             catalog=self.catalog,
+            schemas=SCHEMAS,
             discoveries=self._no_discoveries,
             core=self.catalog,
             search_tool=None,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tool_search.catalog.schema.declared import schema_json
 from tool_search.catalog.text_limits import TextLimits
 from tool_search.catalog.tool import Tool
 from tool_search.i18n import Language, text
@@ -96,7 +97,7 @@ def schemas_text(hits: Iterable[Hit], language: Language) -> str:
         hits: What was found.
         language: The gateway's language.
     """
-    lines = [f"{hit.name}: {_LIMITS.cut(hit.tool).schema_json}" for hit in hits]
+    lines = [f"{hit.name}: {schema_json(_LIMITS.cut(hit.tool))}" for hit in hits]
     return "\n".join((*lines, text("gateway.call_by_name", language, tool=CALL_TOOL)))
 
 

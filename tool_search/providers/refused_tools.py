@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tool_search.catalog.names import wire_name
+from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.tool import Tool
 from tool_search.config.strategies import StrategyFacts
 from tool_search.messages import DeclaredTool
@@ -92,7 +93,7 @@ def _at(groups: Mapping[str, str], tools: Sequence[Tool]) -> Iterator[Tool]:
 
 def _first(tools: Sequence[Tool], fits: Callable[[dict[str, Any]], bool]) -> Iterator[Tool]:
     """Yield the first tool whose declared schema fits: services stop at the first, too."""
-    fitting = (tool for tool in tools if fits(dict(tool.declared_schema.schema)))
+    fitting = (tool for tool in tools if fits(dict(declared_schema(tool).schema)))
     yield from [tool for tool in [next(fitting, None)] if tool is not None]
 
 

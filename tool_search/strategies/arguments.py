@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from tool_search.catalog.schema.renaming import TooComplexError
+from tool_search.catalog.schemas import Declared, TooComplexError
 from tool_search.catalog.tool import Tool
 from tool_search.messages import Message, ToolCall
 from tool_search.values.arguments import read_arguments
@@ -20,9 +20,13 @@ from tool_search.values.json import compact_json
 __all__ = ["inner_call", "on_wire", "under_own_keys"]
 
 Find = Callable[[str], Tool | None]
+_Declare = Callable[[Tool], Declared]
+_Translate = Callable[[Declared, str], str]
 
 
-def under_own_keys(message: Message, find: Find, call_tool_name: str) -> Message:
+def under_own_keys(
+    message: Message, find: Find, call_tool_name: str, declared: _Declare
+) -> Message:
     """Return a reply whose calls have arguments under the tools' own keys.
 
     Unreadable arguments stay as they are, and so do those with a key under both its names:
@@ -32,19 +36,21 @@ def under_own_keys(message: Message, find: Find, call_tool_name: str) -> Message
         message: The reply.
         find: Returns the tool of a name.
         call_tool_name: The name of the tool that calls other tools.
+        declared: Returns the schema of a tool as it is declared.
     """
-    return _translated(message, find, call_tool_name, _own_text)
+    return _translated(message, find, call_tool_name, declared, _own_text)
 
 
-def on_wire(message: Message, find: Find, call_tool_name: str) -> Message:
+def on_wire(message: Message, find: Find, call_tool_name: str, declared: _Declare) -> Message:
     """Return a reply whose calls have arguments under the keys on the wire.
 
     Args:
         message: The reply.
         find: Returns the tool of a name.
         call_tool_name: The name of the tool that calls other tools.
+        declared: Returns the schema of a tool as it is declared.
     """
-    return _translated(message, find, call_tool_name, _wire_text)
+    return _translated(message, find, call_tool_name, declared, _wire_text)
 
 
 def inner_call(arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
@@ -58,26 +64,26 @@ def inner_call(arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | 
 
 
 def _translated(
-    message: Message, find: Find, call_tool_name: str, text: Callable[[Tool, str], str]
+    message: Message, find: Find, call_tool_name: str, declared: _Declare, text: _Translate
 ) -> Message:
-    calls = tuple(_call(call, find, call_tool_name, text) for call in message.tool_calls)
+    calls = tuple(_call(call, find, call_tool_name, declared, text) for call in message.tool_calls)
     unchanged = all(a is b for a, b in zip(calls, message.tool_calls, strict=True))
     return message if unchanged else replace(message, tool_calls=calls)
 
 
 def _call(
-    call: ToolCall, find: Find, call_tool_name: str, text: Callable[[Tool, str], str]
+    call: ToolCall, find: Find, call_tool_name: str, declared: _Declare, text: _Translate
 ) -> ToolCall:
     tool = find(call.name)
     if call.name != call_tool_name or (tool is not None and tool.name != call_tool_name):
-        return call if tool is None else _with(call, text(tool, call.arguments))
+        return call if tool is None else _with(call, text(declared(tool), call.arguments))
     given = read_arguments(call.arguments)
     inner = inner_call(given) if given is not None else None
     tool = find(inner[0]) if inner is not None else None
-    if given is None or inner is None or tool is None or tool.declared_schema.keys is None:
+    if given is None or inner is None or tool is None or not declared(tool).is_renamed:
         return call
     before = compact_json(inner[1])
-    after = text(tool, before)
+    after = text(declared(tool), before)
     if after == before:
         return call
     return _with(call, compact_json({**given, "arguments": read_arguments(after)}))
@@ -87,34 +93,34 @@ def _with(call: ToolCall, arguments: str) -> ToolCall:
     return call if arguments == call.arguments else replace(call, arguments=arguments)
 
 
-def _own_text(tool: Tool, arguments: str) -> str:
-    return arguments if tool.declared_schema.keys is None else _read_own(tool, arguments)
+def _own_text(declared: Declared, arguments: str) -> str:
+    return _read_own(declared, arguments) if declared.is_renamed else arguments
 
 
-def _wire_text(tool: Tool, arguments: str) -> str:
-    return arguments if tool.declared_schema.keys is None else _read_wire(tool, arguments)
+def _wire_text(declared: Declared, arguments: str) -> str:
+    return _read_wire(declared, arguments) if declared.is_renamed else arguments
 
 
 # A request repeats every call of its history.
 @lru_cache(maxsize=512)
-def _read_wire(tool: Tool, arguments: str) -> str:
+def _read_wire(declared: Declared, arguments: str) -> str:
     given = read_arguments(arguments)
     if given is None:
         return arguments
     try:
-        written = tool.declared_schema.on_wire(given)
+        written = declared.on_wire(given)
     except TooComplexError:
         return arguments
     return arguments if written == given else compact_json(written)
 
 
 @lru_cache(maxsize=512)
-def _read_own(tool: Tool, arguments: str) -> str:
+def _read_own(declared: Declared, arguments: str) -> str:
     given = read_arguments(arguments)
     if given is None:
         return arguments
     try:
-        own, twice = tool.declared_schema.canonical(given)
+        own, twice = declared.canonical(given)
     except TooComplexError:
         return arguments
     return arguments if twice or own == given else compact_json(own)

@@ -246,4 +246,5 @@ def _callable_match(
         return match if name == match.name else replace(match, name=name)
     # oh-my-pi's answers have names alone.
     described = match.description or tool.description
-    return replace(match, name=name, description=described, parameters=tool.declared_schema.schema)
+    schema = conversation.schemas.declared(tool).schema
+    return replace(match, name=name, description=described, parameters=schema)

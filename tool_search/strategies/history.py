@@ -81,7 +81,12 @@ class MessageRenderer:
         if conversation.hidden and message.native is not None and message.native.told:
             message = replace(message, native=None)
         if message.tool_calls:
-            message = on_wire(message, conversation.named, conversation.call_tool.name)
+            message = on_wire(
+                message,
+                conversation.named,
+                conversation.call_tool.name,
+                conversation.schemas.declared,
+            )
         if conversation.searches(message):
             message = conversation.without_set_aside(message)
             return self._show_result(message, conversation, self._declared)

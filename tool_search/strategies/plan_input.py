@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.schemas import Schemas
 from tool_search.catalog.tool import Tool
 from tool_search.discovery.modes import Mode
 from tool_search.i18n import Language
@@ -25,6 +26,7 @@ class PlanInput:
         catalog: The current tools.
         retained: Definitions of removed tools that the history still refers to, by name.
         profile: The provider that will be asked.
+        schemas: The readers of tools' schemas.
         mode: The mode of this request.
         catalog_order: Every declarable name in the order of a whole catalog: the core, the
             search tool, the deferred tools, then later tools.
@@ -48,6 +50,7 @@ class PlanInput:
 
     catalog: ToolCatalog
     profile: ProviderProfile
+    schemas: Schemas
     mode: Mode
     catalog_order: tuple[str, ...]
     declared_order: tuple[str, ...]

@@ -11,6 +11,7 @@ import pytest
 from tests.adapters.contract import QUESTION, WEATHER, plan_of
 from tool_search.adapters.openai_responses.reply import from_wire
 from tool_search.adapters.openai_responses.wire import encode, to_wire
+from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.tool import Tool
 from tool_search.messages import (
     DeclaredTool,
@@ -113,7 +114,7 @@ def test_strict_mode_is_on_where_the_schema_is_as_it_wants(schema: Any, strict: 
     given = Tool(name="t", parameters=whole)
     (tool,) = to_wire(plan_of(tools=(given,)), CLIENT)["tools"]
     assert tool["strict"] is strict
-    assert tool["parameters"] == given.declared_schema.schema
+    assert tool["parameters"] == declared_schema(given).schema
 
 
 @pytest.mark.parametrize("count", [100, 101])

@@ -17,9 +17,9 @@ from tool_search import Tool
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
-from tool_search.catalog.schema.declared import declare
+from tool_search.catalog.schema.declared import declare, declared_schema
 from tool_search.catalog.schema.keys import is_wire_key, wire_key
-from tool_search.catalog.schema.renaming import TooComplexError
+from tool_search.catalog.schemas import TooComplexError
 from tool_search.messages import DeclaredTool, ToolList
 from tool_search.providers.profile_choice import profile_for
 from tool_search.testing.services.schemas import schema_faults
@@ -62,7 +62,7 @@ def test_every_dialect_declares_a_valid_schema_whatever_was_given(schema: dict[s
 def test_what_is_declared_is_stable_and_needs_no_repair(schema: dict[str, Any]) -> None:
     """Prompt caches are prefixes: the same definition gives the same bytes."""
     tool = Tool(name="t", parameters=schema)
-    found = tool.declared_schema
+    found = declared_schema(tool)
     assert declare(dict(tool.parameters), tool.parameters_json).json == found.json
     assert json.loads(found.json) == found.schema
     again = declare(json.loads(found.json), found.json)
@@ -74,7 +74,7 @@ def test_what_is_declared_is_stable_and_needs_no_repair(schema: dict[str, Any]) 
 @given(hostile_schemas(), st.dictionaries(KEYS, VALUES, max_size=4))
 def test_arguments_go_to_the_wire_and_back(schema: dict[str, Any], given_: dict[str, Any]) -> None:
     """Valid arguments are never refused on the wire, and those valid there fit the tool."""
-    found = Tool(name="t", parameters=schema).declared_schema
+    found = declared_schema(Tool(name="t", parameters=schema))
     own, twice = found.canonical(given_)
     if twice:
         return
@@ -98,7 +98,7 @@ def test_repair_refuses_nothing_that_a_valid_schema_takes(
     except ValueError:  # it is not a valid schema
         return
     if given_.is_valid(arguments) and "nullable" not in json.dumps(schema):
-        assert jsonschema_rs.Draft202012Validator(tool.declared_schema.sound).is_valid(arguments)
+        assert jsonschema_rs.Draft202012Validator(declared_schema(tool).sound).is_valid(arguments)
 
 
 ODATA = Tool(
@@ -128,7 +128,7 @@ FILTER, NAME, USER = wire_key("$filter"), wire_key("名字"), wire_key("user id"
 
 
 def test_keys_are_renamed_at_every_level_and_wherever_they_are_named() -> None:
-    shown = ODATA.declared_schema.schema
+    shown = declared_schema(ODATA).schema
     assert list(shown["properties"]) == [FILTER, NAME, "rows", "labels", "mode"]
     assert shown["properties"][FILTER]["description"] == "$filter: An OData filter."
     assert shown["properties"][NAME]["description"] == "名字"
@@ -145,27 +145,27 @@ def test_only_arguments_that_the_schema_names_are_renamed() -> None:
         "rows": [{USER: 1}, {"next": {USER: 2}}],
         "labels": {"$filter": "a", USER: "b"},
     }
-    own, twice = ODATA.declared_schema.canonical(shown)
+    own, twice = declared_schema(ODATA).canonical(shown)
     assert own == {
         "$filter": "x",
         "rows": [{"user id": 1}, {"next": {"user id": 2}}],
         "labels": {"$filter": "a", USER: "b"},
     }
     assert not twice
-    assert ODATA.declared_schema.canonical(own) == (own, ())
-    assert ODATA.declared_schema.on_wire(own) == shown
+    assert declared_schema(ODATA).canonical(own) == (own, ())
+    assert declared_schema(ODATA).on_wire(own) == shown
 
 
 def test_a_key_under_both_its_names_is_kept_under_both() -> None:
     both = {"$filter": "a", FILTER: "b"}
-    assert ODATA.declared_schema.canonical(both) == (both, ((FILTER, "$filter"),))
-    assert ODATA.declared_schema.on_wire(both) == both
+    assert declared_schema(ODATA).canonical(both) == (both, ((FILTER, "$filter"),))
+    assert declared_schema(ODATA).on_wire(both) == both
 
 
 def test_values_within_a_schema_are_declared_under_the_same_keys() -> None:
     part = {"type": "object", "properties": {"$x": {}}}
     parts = {"p": {**part, "default": {"$x": 1}, "examples": [{"$x": 2}], "const": {"$x": 3}}}
-    shown = Tool(name="t", parameters={"properties": parts}).declared_schema.schema
+    shown = declared_schema(Tool(name="t", parameters={"properties": parts})).schema
     name = wire_key("$x")
     p = shown["properties"]["p"]
     assert (p["default"], p["examples"], p["const"]) == ({name: 1}, [{name: 2}], {name: 3})
@@ -173,7 +173,7 @@ def test_values_within_a_schema_are_declared_under_the_same_keys() -> None:
 
 def test_a_key_that_collides_with_anothers_wire_name_gets_the_next() -> None:
     schema = {"properties": {"$filter": {}, FILTER: {"type": "integer"}}, "required": ["$filter"]}
-    found = Tool(name="t", parameters=schema).declared_schema
+    found = declared_schema(Tool(name="t", parameters=schema))
     renamed = wire_key("$filter", 1)
     assert list(found.schema["properties"]) == [renamed, FILTER]
     assert found.canonical({renamed: "a", FILTER: 1})[0] == {"$filter": "a", FILTER: 1}
@@ -185,7 +185,7 @@ def test_rules_for_the_spelling_of_keys_do_not_hold_for_renamed_ones() -> None:
         "propertyNames": {"pattern": "^\\$"},
         "patternProperties": {"^f": {"type": "integer"}, "^x-": {"type": "integer"}},
     }
-    found = Tool(name="t", parameters=schema).declared_schema
+    found = declared_schema(Tool(name="t", parameters=schema))
     assert "propertyNames" not in found.schema
     assert found.schema["patternProperties"] == {"^f": {}, "^x-": {"type": "integer"}}
     assert [each.place for each in found.left_out] == ["/propertyNames", "/patternProperties/^f"]
@@ -193,7 +193,7 @@ def test_rules_for_the_spelling_of_keys_do_not_hold_for_renamed_ones() -> None:
 
 def test_translating_arguments_takes_bounded_work() -> None:
     tree = {"properties": {"$c": {"$ref": "#"}}}
-    found = Tool(name="t", parameters=tree).declared_schema
+    found = declared_schema(Tool(name="t", parameters=tree))
     deep: dict[str, Any] = {}
     for _ in range(200):
         deep = {"$c": deep}

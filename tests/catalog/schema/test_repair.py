@@ -8,11 +8,11 @@ import jsonschema_rs
 import pytest
 
 from tool_search import InvalidToolError, Tool
-from tool_search.catalog.schema.declared import DeclaredSchema
+from tool_search.catalog.schema.declared import DeclaredSchema, declared_schema, schema_json
 
 
 def declared(schema: dict[str, Any]) -> DeclaredSchema:
-    return Tool(name="t", parameters=schema).declared_schema
+    return declared_schema(Tool(name="t", parameters=schema))
 
 
 def of_property(part: Any, **more: Any) -> tuple[Any, list[tuple[str, str]]]:
@@ -256,5 +256,5 @@ def test_what_references_repeat_is_bounded_too() -> None:
 )  # fmt: skip
 def test_a_valid_schema_is_declared_byte_for_byte(schema: dict[str, Any]) -> None:
     tool = Tool(name="t", parameters=schema)
-    assert tool.schema_json == tool.parameters_json
-    assert not tool.declared_schema.changes
+    assert schema_json(tool) == tool.parameters_json
+    assert not declared_schema(tool).changes

@@ -12,20 +12,24 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.parameters import MAX_SCHEMA_BYTES
 from tool_search.catalog.schema.keys import WireKeys
-from tool_search.catalog.schema.plain import MAX_SCHEMA_BYTES, is_plain_object, object_schema
+from tool_search.catalog.schema.plain import is_plain_object, object_schema
 from tool_search.catalog.schema.renaming import ArgumentKeys, Twice, named_keys, renamed
 from tool_search.catalog.schema.repair import Changes, SchemaChange, repaired
 from tool_search.catalog.schema.soundness import is_sound
+from tool_search.catalog.tool import Tool, schema_of
 from tool_search.values.json import JSON, compact_json
 
-__all__ = ["DeclaredSchema", "declare"]
-
+__all__ = ["DeclaredSchema", "declare", "declared_schema", "schema_json", "text_bytes"]
 
 _MAX_LISTED = 3
+# Bytes around a definition's values: keys, quotes, `defer_loading`; about the same in each dialect.
+_DEFINITION_KEYS = len('{"name":,"description":,"input_schema":,"defer_loading":true},')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DeclaredSchema:
     """A tool's schema as it is declared, and the translation back.
 
@@ -47,6 +51,11 @@ class DeclaredSchema:
     changes: tuple[SchemaChange, ...] = ()
     more_changes: int = 0
     keys: ArgumentKeys | None = field(default=None, repr=False)
+
+    @property
+    def is_renamed(self) -> bool:
+        """True if keys on the wire are not the tool's own."""
+        return self.keys is not None
 
     @property
     def incomplete(self) -> str:
@@ -77,8 +86,30 @@ class DeclaredSchema:
         return arguments if self.keys is None else self.keys.wire(arguments)
 
 
+def declared_schema(tool: Tool) -> DeclaredSchema:
+    """Return a tool's schema as it is declared; made once for each definition."""
+    own = tool.__dict__
+    if "_declared" not in own:
+        own["_declared"] = declare(schema_of(tool), tool.parameters_json)
+    declared: DeclaredSchema = own["_declared"]
+    return declared
+
+
+def schema_json(tool: Tool) -> str:
+    """Return a tool's schema as every provider takes it, as compact JSON."""
+    return declared_schema(tool).json
+
+
+def text_bytes(catalog: ToolCatalog) -> int:
+    """Return the UTF-8 bytes of the active tools' definitions as JSON, keys included."""
+    heads = (compact_json([tool.name, tool.description]) for tool in catalog.active)
+    texts = sum(len(head.encode("utf-8", "replace")) for head in heads)
+    schemas = sum(len(schema_json(tool).encode()) for tool in catalog.active)
+    return texts + schemas + _DEFINITION_KEYS * len(catalog.active)
+
+
 def declare(schema: dict[str, Any], written: str) -> DeclaredSchema:
-    """Return a definition's schema as it is declared.
+    """Return a schema as it is declared.
 
     Args:
         schema: As the definition has it; not changed.

@@ -1,4 +1,4 @@
-"""JSON Schema of tool arguments: the limits of a definition, and plain forms.
+"""JSON Schema of tool arguments in plain forms.
 
 Providers agree on an object schema at the top and on nothing else there:
 Anthropic refuses `oneOf`, `anyOf` and `allOf` at the top level of an
@@ -12,74 +12,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tool_search.catalog.schema.vocabulary import read_type
-from tool_search.errors import InvalidToolError
-from tool_search.values.json import JSON, copy_and_json, shown
+from tool_search.catalog.parameters import COMBINATORS
+from tool_search.values.json import JSON
 
 __all__ = [
-    "MAX_SCHEMA_BYTES",
     "REFUSED_AT_TOP",
     "is_plain_object",
-    "normalized_parameters",
     "object_schema",
 ]
 
-MAX_SCHEMA_BYTES = 1 << 20
-"""The most UTF-8 bytes of a schema as JSON."""
-
-_COMBINATORS = ("allOf", "anyOf", "oneOf")
-REFUSED_AT_TOP = (*_COMBINATORS, "enum", "not", "if", "then", "else", "$ref")
+REFUSED_AT_TOP = (*COMBINATORS, "enum", "not", "if", "then", "else", "$ref")
 _NOT_PLAIN = frozenset(REFUSED_AT_TOP)
 # References may go round in a circle.
 _MAX_DEPTH = 8
-
-
-def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any], str]:
-    """Return a private copy of a tool's schema, and the same as compact JSON.
-
-    Args:
-        name: The tool's name, for the error.
-        parameters: `{}` or None for "no arguments", else an object schema.
-
-    Raises:
-        InvalidToolError: It is neither, it is not JSON, or it is too large.
-    """
-    if parameters is None:
-        return {}, "{}"
-    if not isinstance(parameters, Mapping):
-        raise InvalidToolError(
-            f"tool {name!r}: parameters must be an object schema, {{}} or null, "
-            f"not {type(parameters).__name__} {shown(parameters)}"
-        )
-    try:
-        copy, text = copy_and_json(dict(parameters))
-    except (TypeError, ValueError) as exc:
-        raise InvalidToolError(
-            f"tool {name!r}: parameters cannot be written as JSON ({exc}); "
-            "use plain dictionaries, lists, strings, numbers and booleans"
-        ) from exc
-    if len(text) > MAX_SCHEMA_BYTES // 4 and (size := len(text.encode())) > MAX_SCHEMA_BYTES:
-        raise InvalidToolError(
-            f"tool {name!r}: parameters take {size:,} bytes as JSON, and a schema may take "
-            f"{MAX_SCHEMA_BYTES:,}; shorten it, or split the tool"
-        )
-    if copy and not _is_object_schema(copy):
-        raise InvalidToolError(
-            f'tool {name!r}: parameters must be an object schema ("type": "object") '
-            f"or {{}}, not {shown(copy)}"
-        )
-    return copy, text
-
-
-def _is_object_schema(schema: JSON) -> bool:
-    kind = schema.get("type")
-    if kind is None:
-        return any(key in schema for key in ("properties", "$ref", *_COMBINATORS))
-    properties = schema.get("properties")
-    # `dict` and `Object` clearly mean it; the declared schema has `object`.
-    typed = read_type(kind)
-    allowed = typed is not None and "object" in typed.get("type", "object")
-    return allowed and (properties is None or isinstance(properties, Mapping))
 
 
 def object_schema(schema: JSON) -> dict[str, Any]:
@@ -144,7 +89,7 @@ class _Merger:
             dict(own) if isinstance(own, Mapping) else {}, _strings(part.get("required"))
         )
         target = _target(part.get("$ref"), self._root)
-        for key, branches in (("$ref", [target]), *((k, part.get(k)) for k in _COMBINATORS)):
+        for key, branches in (("$ref", [target]), *((k, part.get(k)) for k in COMBINATORS)):
             listed = branches if isinstance(branches, list) and depth else []
             merged = [self.merged(b, depth - 1) for b in listed if isinstance(b, Mapping)]
             for name, definition in (pair for one in merged for pair in one.properties.items()):

@@ -14,7 +14,7 @@ from tool_search.catalog.schema.graph import Part, SchemaGraph
 from tool_search.catalog.schema.keys import WireKeys
 from tool_search.catalog.schema.repair import Changes
 from tool_search.catalog.schema.vocabulary import MANY_SCHEMAS, NAMED_SCHEMAS, ONE_SCHEMA
-from tool_search.errors import ToolSearchError
+from tool_search.catalog.schemas import TooComplexError
 from tool_search.values.clean_text import clean_line
 from tool_search.values.packages import has_package
 
@@ -22,7 +22,7 @@ _HAS_VALIDATOR = has_package("jsonschema_rs")
 if _HAS_VALIDATOR:  # not every platform has a wheel
     import jsonschema_rs
 
-__all__ = ["ArgumentKeys", "TooComplexError", "Twice", "named_keys", "renamed"]
+__all__ = ["ArgumentKeys", "Twice", "named_keys", "renamed"]
 
 _MAX_SHOWN_KEY_CHARS = 100
 # Their keys are property keys.
@@ -132,10 +132,6 @@ def _described(part: dict[str, Any], key: str) -> dict[str, Any]:
     if not shown or shown in description or "$ref" in part:
         return part
     return {**part, "description": f"{shown}: {description}" if description else shown}
-
-
-class TooComplexError(ToolSearchError):
-    """Arguments whose keys cannot be translated within the work that a call may cause."""
 
 
 def named_keys(schema: Mapping[str, Any]) -> Iterator[str]:

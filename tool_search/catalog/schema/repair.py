@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
 
+from tool_search.catalog.parameters import TYPES, read_type
 from tool_search.catalog.schema.graph import Excess, Part, SchemaGraph, excesses
 from tool_search.catalog.schema.keys import wire_key
 from tool_search.catalog.schema.references import DEFINITIONS, References, Target, pointer_of
@@ -33,11 +34,9 @@ from tool_search.catalog.schema.vocabulary import (
     NAMED_SCHEMAS,
     ONE_SCHEMA,
     SIMPLE_KEYWORDS,
-    TYPES,
     is_pattern,
     mended_value,
     modern,
-    read_type,
 )
 
 __all__ = ["Changes", "SchemaChange", "loosen", "repaired"]

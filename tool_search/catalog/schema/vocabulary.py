@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
@@ -27,14 +26,11 @@ __all__ = [
     "NAMED_SCHEMAS",
     "ONE_SCHEMA",
     "SIMPLE_KEYWORDS",
-    "TYPES",
     "is_pattern",
     "mended_value",
     "modern",
-    "read_type",
 ]
 
-TYPES = frozenset(("array", "boolean", "integer", "null", "number", "object", "string"))
 ONE_SCHEMA = frozenset((
     "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
     "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
@@ -53,25 +49,6 @@ MAX_VALUES = 2_000
 LEFT_OUT = object()
 """In place of a value that has no plain meaning."""
 
-# Words of programming languages and of OpenAPI for a type, and the format they imply.
-_WORDS: Mapping[str, tuple[str, str | None]] = {
-    **dict.fromkeys(("int", "int32", "int64", "long", "short", "uint", "bigint"),
-                    ("integer", None)),
-    **dict.fromkeys(("float", "double", "decimal", "numeric", "float32", "float64"),
-                    ("number", None)),
-    **dict.fromkeys(("str", "text", "char", "varchar"), ("string", None)),
-    **dict.fromkeys(("bool",), ("boolean", None)),
-    **dict.fromkeys(("dict", "map", "hash", "struct", "record", "json"), ("object", None)),
-    **dict.fromkeys(("list", "tuple", "set", "sequence"), ("array", None)),
-    **dict.fromkeys(("none", "nil", "nonetype", "undefined", "void"), ("null", None)),
-    **{word: ("string", word) for word in ("date", "time", "uuid", "uri", "email")},
-    **dict.fromkeys(("datetime", "date-time", "timestamp"), ("string", "date-time")),
-    "url": ("string", "uri"),
-}  # fmt: skip
-_ANYTHING = frozenset(("any", "mixed", "unknown", "*", ""))
-_LIST_OF = "[]"
-_SIMILARITY = 0.8
-_BETWEEN_TYPES = re.compile(r"\s*(?:\||,|\bor\b)\s*")
 _BOOLEANS = {"true": True, "false": False}
 # Measured: a pattern within the limit compiles in at most 1.5 ms, and so does a refused one.
 _MAX_PATTERN_BYTES = 1 << 18
@@ -81,59 +58,6 @@ Note = Callable[[str, str], None]
 _OLD = frozenset(("additionalItems", "dependencies", "nullable", "$recursiveRef", "$dynamicRef"))
 _EXCLUSIVE = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 _NULL = {"type": "null"}
-
-
-def read_type(written: object) -> dict[str, Any] | None:
-    """Return the meaning of a `type` as keywords of 2020-12, or None if it is not clear.
-
-    No keywords mean that anything is allowed.
-
-    >>> read_type("int"), read_type("string | null"), read_type("any"), read_type("gadget")
-    ({'type': 'integer'}, {'type': ['string', 'null']}, {}, None)
-    >>> read_type(["string", "string[]"])
-    {'type': ['string', 'array'], 'items': {'type': 'string'}}
-    """
-    if written is None:
-        return {}
-    if isinstance(written, str):
-        parts: list[object] = list(_BETWEEN_TYPES.split(written.strip()))
-    elif isinstance(written, list):
-        parts = written
-    else:
-        return None
-    types: list[str] = []
-    items: list[str | None] = []
-    formats: list[str | None] = []
-    for part in parts:
-        word = "null" if part is None else part.strip().lower() if isinstance(part, str) else "?"
-        if word in _ANYTHING:
-            return {}
-        found = _read_word(word.removesuffix(_LIST_OF))
-        if found is None:
-            return None
-        types.append("array" if word.endswith(_LIST_OF) else found[0])
-        (items if word.endswith(_LIST_OF) else formats).append(found[not word.endswith(_LIST_OF)])
-    return _typed(types, items, [each for each in formats if each])
-
-
-def _typed(types: list[Any], items: list[Any], formats: list[Any]) -> dict[str, Any]:
-    def one_or_all(found: list[Any]) -> Any:
-        several = list(dict.fromkeys(found))
-        return several[0] if len(several) == 1 else several
-
-    typed = {"type": one_or_all(types)} if types else {}
-    typed |= {"items": {"type": one_or_all(items)}} if items else {}
-    return typed | ({"format": formats[0]} if formats else {})
-
-
-@lru_cache(maxsize=1024)
-def _read_word(word: str) -> tuple[str, str | None] | None:
-    if word in TYPES:
-        return word, None
-    if word in _WORDS:
-        return _WORDS[word]
-    near = get_close_matches(word[:16], sorted(TYPES), n=1, cutoff=_SIMILARITY)
-    return (near[0], None) if near else None
 
 
 def _number(value: object) -> Any:

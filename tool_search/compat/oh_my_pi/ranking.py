@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
+from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.schema.plain import object_schema
 from tool_search.catalog.tool import Tool, schema_of
 from tool_search.compat.weighted_bm25 import Bm25Recipe, WeightedBm25Index
@@ -238,7 +239,7 @@ def _mcp_tool_name(tool: Tool) -> str:
 
 def _arguments(tool: Tool) -> tuple[Mapping[str, Any], frozenset[str]]:
     """Return the properties of the declared schema, and the names of the required ones."""
-    schema = tool.declared_schema.schema
+    schema = declared_schema(tool).schema
     required = schema.get("required", [])
     return schema["properties"], frozenset(key for key in required if isinstance(key, str))
 

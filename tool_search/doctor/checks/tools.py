@@ -11,6 +11,7 @@ from pathlib import Path
 from tool_search.bot import FORMER_MODULES, imported_from, tools_from_modules
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import NAME_RULES, wire_name
+from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.schema.plain import REFUSED_AT_TOP
 from tool_search.catalog.tool import Tool
 from tool_search.discovery.modes import tool_tokens
@@ -131,7 +132,7 @@ def check_definitions(catalog: ToolCatalog, origins: Mapping[str, KeyPath]) -> I
                 path=path,
                 values={
                     "tool": name,
-                    "count": len(changes) + tool.declared_schema.more_changes,
+                    "count": len(changes) + declared_schema(tool).more_changes,
                     "changes": listed,
                 },
             )
@@ -147,5 +148,5 @@ def _changes(tool: Tool) -> Iterator[str]:
     for key in REFUSED_AT_TOP:
         if key in tool.parameters:
             yield f"/ {key} at the top is merged into one object"
-    for each in tool.declared_schema.changes:
+    for each in declared_schema(tool).changes:
         yield f"{each.place or '/'} {each.detail}"
