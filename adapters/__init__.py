@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pydantic import SecretStr
 
 from tool_search.config.bot import ProviderConfig, provider_from_string
-from tool_search.config.kinds import Dialect
 from tool_search.config.limits import LimitSettings
 from tool_search.config.providers import ProfileSettings
+from tool_search.core.kinds import Dialect
 from tool_search.providers.base import ConnectedProvider
 from tool_search.providers.profile_choice import profile_of
 

@@ -39,9 +39,9 @@ if not hasattr(BM25SearchTransform, "_search"):
     )
 
 from tool_search.config.conversation import ToolSearchConfig
+from tool_search.core.results import SearchResult
 from tool_search.errors import ConfigurationError
 from tool_search.hosts.tool_search import ToolSearch
-from tool_search.search.index.protocol import SearchResult
 from tool_search.values.json import shown
 
 __all__ = ["ToolSearchTransform"]

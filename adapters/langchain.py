@@ -38,16 +38,16 @@ except ImportError as exc:
     ) from exc
 
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.config.kinds import Dialect
-from tool_search.conversation.calls import RunCall
-from tool_search.conversation.view import append_instructions
+from tool_search.core.conversation.calls import RunCall
+from tool_search.core.conversation.view import append_instructions
+from tool_search.core.kinds import Dialect
+from tool_search.core.messages import ToolList
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import SearchResult
 from tool_search.hosts.kept_names import KeptNames
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.hosts.view import ToolView
-from tool_search.messages import ToolList
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.protocol import SearchResult
 
 __all__ = ["SearchState", "ToolSearchMiddleware"]
 

@@ -48,12 +48,12 @@ except ImportError as exc:
     ) from exc
 
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.conversation.view import append_instructions
+from tool_search.core.conversation.view import append_instructions
+from tool_search.core.results import SearchResult
 from tool_search.errors import ConfigurationError
 from tool_search.hosts.kept_names import KeptNames
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.hosts.view import ToolView
-from tool_search.search.index.protocol import SearchResult
 
 __all__ = ["with_tool_search"]
 

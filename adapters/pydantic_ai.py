@@ -37,9 +37,9 @@ except ImportError as exc:
     ) from exc
 
 from tool_search.config.conversation import ToolSearchConfig
+from tool_search.core.results import SearchResult
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.hosts.view import ToolView
-from tool_search.search.index.protocol import SearchResult
 
 __all__ = ["RankedToolSearch"]
 

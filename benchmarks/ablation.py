@@ -27,7 +27,7 @@ from unittest import mock
 import languages
 from search import MACRO, read_queries, read_tools
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import JudgedQuery, evaluate
 from tool_search.search.engines import bm25
 from tool_search.search.engines.options import EngineOptions

@@ -33,16 +33,16 @@ from prices import Price, read_prices
 
 from tool_search import RunnerWarning, ToolSearchConfig, ToolSearchRunner, profile_for
 from tool_search.adapters import build_provider
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ProviderConfig
-from tool_search.config.kinds import Dialect
-from tool_search.config.strategies import StrategyChoice
-from tool_search.config.values import SchemaMode
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.kinds import Dialect
+from tool_search.core.messages import DeclaredTool, StrategyName, ToolCall, ToolList
+from tool_search.core.settings import SchemaMode
+from tool_search.core.strategies import BridgeToolSearchStrategy, PlanInput, register_strategy
+from tool_search.core.strategy_facts import StrategyChoice
 from tool_search.demo.toolbox import TOOLBOX
 from tool_search.execution import ExecutionEvent, ExecutionResult, ToolContext, executable_tools
-from tool_search.messages import DeclaredTool, StrategyName, ToolCall, ToolList
-from tool_search.strategies import BridgeToolSearchStrategy, PlanInput, register_strategy
 from tool_search.testing import ModelCall, ModelReply, StandInServer
 from tool_search.testing.models.arguments import fill_arguments
 from tool_search.testing.server.prompt_cache import PromptCache

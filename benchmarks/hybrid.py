@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from search import MACRO, read_queries, read_tools
 
-from tool_search.catalog.tool import Tool
 from tool_search.config.search import HybridSettings, SearchSettings
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import SearchResult, ToolSearchIndex, build_index, evaluate
 from tool_search.search.vectors.embedder import Embedder, load_embedder
 

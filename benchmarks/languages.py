@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from tool_search.catalog.formats import parse_tools
-from tool_search.catalog.tool import Tool
 from tool_search.config.search import SearchSettings
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import ToolSearchIndex, build_index
 
 SETS = Path(__file__).resolve().parent / "sets"

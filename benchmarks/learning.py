@@ -24,8 +24,8 @@ from typing import NamedTuple
 from hybrid import Remembering
 from search import MACRO, read_queries, read_tools
 
-from tool_search.catalog.tool import Tool
 from tool_search.config.search import SearchSettings
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import JudgedQuery, ToolSearchIndex, build_index
 from tool_search.search.learned import (
     DEFAULT_VOTING,

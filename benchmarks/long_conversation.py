@@ -39,13 +39,13 @@ from tool_search.adapters.openai_chat import reply as openai_chat_reply
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import reply as openai_responses_reply
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.config.kinds import Dialect
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.kinds import Dialect
+from tool_search.core.messages import RequestPlan, ToolCall
+from tool_search.core.profiles import ProviderProfile
 from tool_search.execution import ExecutionEvent, ExecutionResult, ToolContext
-from tool_search.messages import RequestPlan, ToolCall
 from tool_search.providers.base import ReplyEnd, ReplyEvent
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
 
 _TOOLS = 60
 

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import languages
 from search import read_queries, read_tools
 
-from tool_search.catalog.tool import Tool
 from tool_search.config.search import SearchSettings
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import JudgedQuery, build_index, evaluate
 
 _BESIDE = (0, 20, 100, 500)

@@ -20,13 +20,13 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import get_args
 
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.formats import parse_tools
-from tool_search.catalog.tokens import estimate_tokens
 from tool_search.config.search import SearchSettings
-from tool_search.config.values import ListingForm
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.discovery.modes import tool_tokens
+from tool_search.core.settings import ListingForm
 from tool_search.discovery.listing import Listing
-from tool_search.discovery.modes import tool_tokens
 from tool_search.search import ToolSearchIndex, build_index
 
 BUDGETS = (400, 2_000, 8_000)

@@ -28,12 +28,12 @@ from typer.testing import CliRunner
 
 from tool_search.adapters import build_provider
 from tool_search.adapters.openai_chat import history_from_wire
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.cli.application import app
 from tool_search.config.bot import ProviderConfig
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.conversation.record import ConversationRecord
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.record import ConversationRecord
 from tool_search.demo.script import TURNS, script
 from tool_search.demo.toolbox import TOOLBOX
 from tool_search.execution import executable_tools

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tool_search.catalog.tool import Tool
 from tool_search.config.search import SearchSettings
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import EvaluationReport, JudgedQuery, build_index, evaluate
 
 MACRO = (

@@ -32,8 +32,8 @@ from compare import environment
 from search import read_queries, read_tools
 from search_speed import ours, resident
 
-from tool_search.catalog.tool import Tool
 from tool_search.config.search import SearchSettings
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import build_index
 from tool_search.search.text.documents import field_texts
 

@@ -29,8 +29,8 @@ from pathlib import Path
 
 from search import read_queries, read_tools
 
-from tool_search.catalog.tool import Tool
 from tool_search.config.search import SearchSettings
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.text.documents import field_texts
 from tool_search.search.text.query import query_terms

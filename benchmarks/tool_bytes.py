@@ -31,21 +31,21 @@ from typing import Any
 
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.names import wire_name
-from tool_search.catalog.tool import Tool
 from tool_search.catalog.validation import SCHEMAS
-from tool_search.discovery.search_tool import ToolSearchTool, call_tool_definition
-from tool_search.messages import ToolList
-from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.build import build_index
-from tool_search.strategies import (
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import ToolList
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.strategies import (
     ClaudeToolSearchStrategy,
     GenericToolSearchStrategy,
     PlanInput,
     ToolSearchStrategy,
 )
+from tool_search.discovery.search_tool import ToolSearchTool, call_tool_definition
+from tool_search.providers.profile_choice import profile_for
+from tool_search.search.build import build_index
 
 _WORDS = re.findall(
     r"\w+",

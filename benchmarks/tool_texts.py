@@ -19,8 +19,8 @@ from pathlib import Path
 
 from search import MACRO, read_queries, read_tools
 
-from tool_search.catalog.tool import Tool
 from tool_search.config.search import SearchSettings
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import build_index, evaluate
 from tool_search.search.text.documents import FieldName
 from tool_search.search.vectors import tools as vectors

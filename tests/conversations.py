@@ -19,7 +19,7 @@ from tool_search import (
     ToolSearchSession,
     profile_for,
 )
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.profiles import ProviderProfile
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 COMPATIBLE = profile_for("anthropic", "glm-5", base_url="https://llm.example.com/anthropic")

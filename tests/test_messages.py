@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.conversations import tool
 from tool_search import ImagePart, Message, TextPart, ToolCall
-from tool_search.messages import DeclaredTool, ReferencePart, ToolList, plain_text
+from tool_search.core.messages import DeclaredTool, ReferencePart, ToolList, plain_text
 
 ENTRIES = [DeclaredTool(tool("a")), DeclaredTool(tool("b"), deferred=True)]
 

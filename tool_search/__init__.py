@@ -11,7 +11,7 @@ no agent loop, and `import tool_search` costs next to nothing.
 
 from os.path import isfile
 
-from tool_search._exports import exports
+from tool_search._exports import exports, find_moved_modules
 
 __version__ = "0.1.0"
 
@@ -19,7 +19,7 @@ __all__, __getattr__ = exports(
     __name__,
     __file__,
     moved={
-        "AnsweredCall": "tool_search.conversation.calls.AnsweredCall",
+        "AnsweredCall": "tool_search.core.conversation.calls.AnsweredCall",
         "BridgeToolSearchStrategy": "tool_search.strategies.BridgeToolSearchStrategy",
         "CachePlan": "tool_search.providers.prompt_cache.CachePlan",
         "CallBatch": "tool_search.execution.CallBatch",
@@ -37,10 +37,10 @@ __all__, __getattr__ = exports(
         "HookAnswer": "tool_search.execution.HookAnswer",
         "HookedCall": "tool_search.execution.HookedCall",
         "LateToolsToolSearchStrategy": "tool_search.strategies.ToolsInMessagesToolSearchStrategy",
-        "Notice": "tool_search.messages.Notice",
+        "Notice": "tool_search.core.messages.Notice",
         "PermissionRequest": "tool_search.execution.PermissionRequest",
         "ProfileSettings": "tool_search.config.ProfileSettings",
-        "ReferencePart": "tool_search.messages.ReferencePart",
+        "ReferencePart": "tool_search.core.messages.ReferencePart",
         "ToolError": "tool_search.execution.ToolFailure",
         "ToolExecution": "tool_search.execution.ToolRun",
         "ToolHook": "tool_search.execution.ToolHook",
@@ -55,6 +55,9 @@ __all__, __getattr__ = exports(
         "resolve_mode": "tool_search.discovery.resolve_mode",
     },
 )
+
+if __name__ == "tool_search":  # a copy under another name has no former names
+    find_moved_modules()
 
 if isfile(f"{__file__.rpartition('__init__')[0]}adapters"):  # noqa: PTH113 - `pathlib` is slow
     from tool_search._checkout import explain_missing_links

@@ -9,8 +9,8 @@ from tool_search.config.loading import load_config as load_config
 from tool_search.runner.runner import ToolSearchRunner as ToolSearchRunner
 
 # tools
-from tool_search.catalog.tool import Tool as Tool
-from tool_search.catalog.catalog import ToolCatalog as ToolCatalog
+from tool_search.core.catalog.tool import Tool as Tool
+from tool_search.core.catalog.catalog import ToolCatalog as ToolCatalog
 from tool_search.catalog.formats import tool_from_definition as tool_from_definition
 from tool_search.execution.context import ToolContext as ToolContext
 from tool_search.execution.functions import ExecutableTool as ExecutableTool
@@ -18,36 +18,38 @@ from tool_search.execution.functions import stateful_tool as stateful_tool
 from tool_search.execution.functions import tool_from_function as tool_from_function
 
 # own loop
-from tool_search.conversation.calls import RunCall as RunCall
-from tool_search.conversation.session import CallResult as CallResult
+from tool_search.core.conversation.calls import RunCall as RunCall
+from tool_search.core.conversation.session import CallResult as CallResult
 from tool_search.execution.session import ToolSearchSession as ToolSearchSession
 from tool_search.execution.call_runner import CallOptions as CallOptions
 from tool_search.execution.call_runner import CallRunner as CallRunner
-from tool_search.messages import ToolCall as ToolCall
-from tool_search.providers.profiles import ProviderProfile as ProviderProfile
+from tool_search.core.messages import ToolCall as ToolCall
+from tool_search.core.profiles import ProviderProfile as ProviderProfile
 from tool_search.providers.profile_choice import profile_for as profile_for
 
 # hosts
 from tool_search.hosts.view import ToolView as ToolView
-from tool_search.conversation.view import append_instructions as append_instructions
+from tool_search.core.conversation.view import append_instructions as append_instructions
 from tool_search.hosts.tool_search import ToolSearch as ToolSearch
 
 # strategies
-from tool_search.messages import RequestPlan as RequestPlan
-from tool_search.strategies.base import ToolSearchStrategy as ToolSearchStrategy
-from tool_search.strategies.claude import ClaudeToolSearchStrategy as ClaudeToolSearchStrategy
-from tool_search.strategies.generic import GenericToolSearchStrategy as GenericToolSearchStrategy
-from tool_search.strategies.openai_responses import (
+from tool_search.core.messages import RequestPlan as RequestPlan
+from tool_search.core.strategies.base import ToolSearchStrategy as ToolSearchStrategy
+from tool_search.core.strategies.claude import ClaudeToolSearchStrategy as ClaudeToolSearchStrategy
+from tool_search.core.strategies.generic import (
+    GenericToolSearchStrategy as GenericToolSearchStrategy,
+)
+from tool_search.core.strategies.openai_responses import (
     OpenAIResponsesToolSearchStrategy as OpenAIResponsesToolSearchStrategy,
 )
-from tool_search.strategies.registry import register_strategy as register_strategy
+from tool_search.core.strategies.registry import register_strategy as register_strategy
 
 # search
 from tool_search.config.search import SearchSettings as SearchSettings
 from tool_search.search.build import build_index as build_index
 from tool_search.search.evaluation import evaluate as evaluate
-from tool_search.search.index.protocol import SearchResult as SearchResult
-from tool_search.search.index.protocol import ToolSearchIndex as ToolSearchIndex
+from tool_search.core.results import SearchResult as SearchResult
+from tool_search.core.results import ToolSearchIndex as ToolSearchIndex
 from tool_search.search.vectors.embedder import Embedder as Embedder
 
 # events
@@ -78,12 +80,12 @@ from tool_search.errors import UnsupportedStrategyError as UnsupportedStrategyEr
 
 # Reachable, not in `__all__`
 from tool_search.config.permissions import PermissionSettings as PermissionSettings
-from tool_search.conversation.calls import CallDecision as CallDecision
-from tool_search.conversation.record import ConversationRecord as ConversationRecord
-from tool_search.discovery.modes import ModeDecision as ModeDecision
+from tool_search.core.conversation.calls import CallDecision as CallDecision
+from tool_search.core.conversation.record import ConversationRecord as ConversationRecord
+from tool_search.core.discovery.modes import ModeDecision as ModeDecision
 from tool_search.discovery.search_tool import ToolSearchTool as ToolSearchTool
-from tool_search.discovery.state import Discovery as Discovery
-from tool_search.discovery.state import DiscoveryState as DiscoveryState
+from tool_search.core.discovery.state import Discovery as Discovery
+from tool_search.core.discovery.state import DiscoveryState as DiscoveryState
 from tool_search.errors import DuplicateToolError as DuplicateToolError
 from tool_search.errors import InvalidToolError as InvalidToolError
 from tool_search.errors import ToolCallError as ToolCallError
@@ -92,14 +94,14 @@ from tool_search.events import Warning as Warning
 from tool_search.execution.context import ToolExecutor as ToolExecutor
 from tool_search.execution.permissions.check import PermissionAnswer as PermissionAnswer
 from tool_search.execution.permissions.check import Permissions as Permissions
-from tool_search.messages import ImagePart as ImagePart
-from tool_search.messages import Message as Message
-from tool_search.messages import TextPart as TextPart
-from tool_search.messages import ToolList as ToolList
+from tool_search.core.messages import ImagePart as ImagePart
+from tool_search.core.messages import Message as Message
+from tool_search.core.messages import TextPart as TextPart
+from tool_search.core.messages import ToolList as ToolList
 from tool_search.providers.base import ChatProvider as ChatProvider
 from tool_search.providers.base import Usage as Usage
-from tool_search.search.index.protocol import SearchMatch as SearchMatch
+from tool_search.core.results import SearchMatch as SearchMatch
 from tool_search.stores.base import EvidenceStore as EvidenceStore
-from tool_search.strategies.tool_lists import ToolsAssembler as ToolsAssembler
+from tool_search.core.strategies.tool_lists import ToolsAssembler as ToolsAssembler
 
 __version__: str

@@ -12,8 +12,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["exports", "moved_to_top"]
+__all__ = ["exports", "find_moved_modules", "moved_to_top"]
 
+_TOP = "tool_search"
+# Modules of folders that are in the core by the same name, and those that have another.
+_INTO_CORE = {
+    "catalog": "catalog ids naming names text_limits tokens tool",
+    "conversation": "base calls denied_tools history preloading record record_shape sent_history "
+    "session synthetic_searches thinking tools view",
+    "discovery": "definitions missing_tool modes state tool_order",
+    "strategies": "arguments base claude generic history openai_responses plan_input planning "
+    "registry tool_lists",
+}
+_MOVED = {
+    "config.kinds": "core.kinds",
+    "config.strategies": "core.strategy_facts",
+    "config.values": "core.settings",
+    "conversation": "core.conversation",
+    "conversation.search_services": "discovery.search_services",
+    "conversation.search_trail": "discovery.search_trail",
+    "discovery.services": "core.services",
+    "messages": "core.messages",
+    "providers.omissions": "core.conversation.omissions",
+    "providers.profiles": "core.profiles",
+    "search.index.protocol": "core.results",
+}
 _NOT_LISTED = "# Reachable, not in `__all__`"
 
 
@@ -36,6 +59,44 @@ def exports(
     listed, _, reachable = stub.replace("\r\n", "\n").partition(_NOT_LISTED)
     homes = _homes(listed)
     return list(homes), _loader(package, {**homes, **_homes(reachable)}, moved or {})
+
+
+class _MovedModules:
+    """Finds a module by the name that it had before the core had a folder."""
+
+    def find_spec(self, name: str, _path: object = None, _target: object = None) -> Any:
+        """Return the specification of a module that has moved; None for any other."""
+        package, _, old = name.partition(".")
+        if package != _TOP or (new := _new_place(old)) is None:
+            return None
+        from importlib.machinery import ModuleSpec  # noqa: PLC0415 - only an older import needs it
+
+        return ModuleSpec(name, self, origin=f"{_TOP}.{new}")
+
+    def create_module(self, spec: Any) -> None:
+        """Return None: Python makes the module that `exec_module` replaces."""
+
+    def exec_module(self, module: Any) -> None:
+        """Put the module that has moved in the place of the one that is imported."""
+        import warnings  # noqa: PLC0415 - only an older import needs it
+
+        old, new = module.__spec__.name, module.__spec__.origin
+        warnings.warn(f"{old} has moved: it is {new}", DeprecationWarning, stacklevel=2)
+        sys.modules[old] = import_module(new)
+
+
+def find_moved_modules() -> None:
+    """Let Python find the modules of the core by their former names."""
+    if not any(type(finder).__name__ == _MovedModules.__name__ for finder in sys.meta_path):
+        sys.meta_path.append(_MovedModules())
+
+
+def _new_place(old: str) -> str | None:
+    """Return the place of a module of an older version, below the package; None: it is there."""
+    if old in _MOVED:
+        return _MOVED[old]
+    folder, _, name = old.partition(".")
+    return f"core.{old}" if name in _INTO_CORE.get(folder, "").split() else None
 
 
 def moved_to_top(module: str, *names: str) -> Callable[[str], Any]:

@@ -21,13 +21,14 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.naming import Source
 from tool_search.config.bot import BotConfig
 from tool_search.config.limits import TelemetrySettings
 from tool_search.config.loading import config_from_mapping, load_config
 from tool_search.config.stores import StoreSettings
-from tool_search.config.values import MAX_RESULT_CHARS
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.naming import Source
+from tool_search.core.messages import ContentPart
+from tool_search.core.settings import MAX_RESULT_CHARS
 from tool_search.errors import (
     ConfigurationError,
     DuplicateToolError,
@@ -49,7 +50,6 @@ from tool_search.execution import (
 )
 from tool_search.execution.functions import listed_tools
 from tool_search.execution.telemetry import CallTelemetry
-from tool_search.messages import ContentPart
 from tool_search.runner.loop_monitor import LoopMonitor
 from tool_search.runner.providers import Providers, name_providers
 from tool_search.runner.runner import ToolSearchRunner

@@ -25,10 +25,17 @@ from tool_search.adapters.wire.searches import (
     simplified,
 )
 from tool_search.adapters.wire.values import attachment, fields_of, label_of, mappings_of, text_of
-from tool_search.conversation.history import results_in_place
+from tool_search.core.conversation.history import results_in_place
+from tool_search.core.messages import (
+    ContentPart,
+    ImagePart,
+    Message,
+    NativeReply,
+    TextPart,
+    ToolCall,
+)
+from tool_search.core.results import SearchResult
 from tool_search.i18n import LANGUAGES, Language, locale
-from tool_search.messages import ContentPart, ImagePart, Message, NativeReply, TextPart, ToolCall
-from tool_search.search.index.protocol import SearchResult
 
 __all__ = ["history_from_wire"]
 

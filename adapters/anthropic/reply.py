@@ -29,7 +29,8 @@ from tool_search.adapters.wire.values import (
     position_of,
     text_of,
 )
-from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
+from tool_search.core.messages import Message, NativeReply, RequestPlan, ToolCall
+from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.base import (
     CallDelta,
     ReplyDelta,
@@ -38,7 +39,6 @@ from tool_search.providers.base import (
     StopReason,
     Usage,
 )
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.values.json import read_object
 
 __all__ = ["StreamedReply", "body_failure", "events_of", "from_wire", "is_search_block"]

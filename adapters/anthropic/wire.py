@@ -31,8 +31,8 @@ from tool_search.adapters.wire.schemas import (
     sent_schema_json,
     sent_under,
 )
-from tool_search.catalog.names import NameRule, wire_id, wire_name
-from tool_search.messages import (
+from tool_search.core.catalog.names import NameRule, wire_id, wire_name
+from tool_search.core.messages import (
     ContentPart,
     DeclaredTool,
     ImagePart,
@@ -43,9 +43,9 @@ from tool_search.messages import (
     ToolCall,
     ToolList,
 )
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import SearchResult
 from tool_search.providers.prompt_cache import CachePlan, cache_plan, marked_tool
-from tool_search.search.index.protocol import SearchResult
 from tool_search.values.json import compact_json
 
 __all__ = ["MAX_TOKENS", "encode", "encode_result", "encode_tools", "to_wire"]

@@ -26,7 +26,7 @@ from tool_search.adapters.astrbot.settings import (
     usable_engines,
 )
 from tool_search.adapters.astrbot.status import Status, status_text
-from tool_search.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.discovery.search_tool import clean_description
 from tool_search.i18n import Language, text
 

@@ -20,8 +20,8 @@ from tool_search.adapters.astrbot.responses import ResponsesHook
 from tool_search.adapters.astrbot.run import LIMITED
 from tool_search.adapters.astrbot.settings import AstrBotSettings
 from tool_search.adapters.astrbot.surface import HOOKED, READ, Part, missing_parts
+from tool_search.core.profiles import ProviderProfile
 from tool_search.i18n import Language, text
-from tool_search.providers.profiles import ProviderProfile
 
 __all__ = ["HookState", "InstalledHooks"]
 

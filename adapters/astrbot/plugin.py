@@ -59,22 +59,22 @@ from tool_search.adapters.astrbot.tools import (
 )
 from tool_search.adapters.astrbot.toolset import run_of, searching_tool_set, within_limits
 from tool_search.adapters.astrbot.webui.activity import Activity
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.naming import NameBook
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.conversation.calls import allowed_to_all
-from tool_search.conversation.search_services import SearchServices
-from tool_search.conversation.view import ViewServices
-from tool_search.discovery.modes import tool_tokens
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.naming import NameBook
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.calls import allowed_to_all
+from tool_search.core.conversation.view import ViewServices
+from tool_search.core.discovery.modes import tool_tokens
+from tool_search.core.messages import Message, Notice, user_message
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import Votes
+from tool_search.core.strategies import ToolsAssembler
+from tool_search.discovery.search_services import SearchServices
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.hosts.view import ToolView
-from tool_search.messages import Message, Notice, user_message
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.runner.learning import Learning
-from tool_search.search.index.protocol import Votes
 from tool_search.stores import MemoryStore, SQLiteStore
-from tool_search.strategies import ToolsAssembler
 
 __all__ = ["AstrBotToolSearch", "ConversationId"]
 

@@ -25,11 +25,11 @@ from tool_search.adapters.astrbot.settings import (
 from tool_search.adapters.astrbot.surface import PICTURE_CHOICE, is_there
 from tool_search.adapters.astrbot.tools import without_guard
 from tool_search.adapters.wire.values import mapping_of
-from tool_search.catalog.names import COMMON, NameRule
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.names import COMMON, NameRule
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import ConfigurationError
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
 
 __all__ = [
     "PlaceSettings",

@@ -10,7 +10,7 @@ from tool_search.adapters.astrbot.preferences import provider_id
 from tool_search.adapters.astrbot.reports import Savings
 from tool_search.adapters.astrbot.run import AstrBotConversation, SentRequest, tokens_of
 from tool_search.adapters.astrbot.settings import AstrBotSettings, SettingProblem
-from tool_search.catalog.catalog import CorePolicy, ToolCatalog
+from tool_search.core.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.i18n import Language, text
 
 __all__ = ["Status", "status_text", "unmatched_patterns"]

@@ -16,16 +16,16 @@ from typing import Any
 from tool_search.adapters.astrbot.reports import WarnOnce
 from tool_search.adapters.wire.results import result_text
 from tool_search.adapters.wire.values import label_of, mappings_of, text_of
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.naming import name_keys
 from tool_search.catalog.schema.declared import declared_schema
-from tool_search.catalog.tool import Tool, ToolKind
-from tool_search.conversation.record import message_from_dict, message_to_dict
-from tool_search.conversation.synthetic_searches import InsertionPoint
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.naming import name_keys
+from tool_search.core.catalog.tool import Tool, ToolKind
+from tool_search.core.conversation.record import message_from_dict, message_to_dict
+from tool_search.core.conversation.synthetic_searches import InsertionPoint
+from tool_search.core.messages import Message
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import SearchResult
 from tool_search.errors import InvalidToolError
-from tool_search.messages import Message
-from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.protocol import SearchResult
 
 __all__ = [
     "TranslatedTools",

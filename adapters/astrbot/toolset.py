@@ -20,16 +20,16 @@ from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.run import LIMITED, UNLIMITED, AstrBotRun
 from tool_search.adapters.astrbot.tools import declared_parameters, takes_an_object
 from tool_search.adapters.openai_responses.tools import encode_tools as encode_responses_tools
-from tool_search.catalog.names import NameRule, wire_name
 from tool_search.catalog.schema.declared import declared_schema
-from tool_search.catalog.tool import Tool
-from tool_search.conversation.calls import RunCall
+from tool_search.core.catalog.names import NameRule, wire_name
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.calls import RunCall
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import SearchResult
 from tool_search.discovery.queries import joined_queries, read_queries
 from tool_search.discovery.search_tool import CALL_TOOL_NAME, call_tool_definition
 from tool_search.i18n import text
 from tool_search.providers.known import EVER_KEPT_NAMES
-from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.protocol import SearchResult
 
 __all__ = ["run_of", "searching_tool_set", "within_limits"]
 

@@ -28,9 +28,9 @@ from tool_search.adapters.mcp.protocol import (
 from tool_search.adapters.mcp.stdio import ServerProcess
 from tool_search.adapters.mcp.watching import WatchedResources
 from tool_search.adapters.wire.incoming import DEFAULT_LIMITS
-from tool_search.catalog.tool import Tool
 from tool_search.config.limits import LimitSettings
 from tool_search.config.mcp import MCPServerSettings
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import ConfigurationError, SourceError
 from tool_search.execution.results import describe_exception
 from tool_search.sources.base import (

@@ -18,11 +18,12 @@ from typing import Any, Self, TypeVar
 from tool_search.adapters.mcp.connection import ServerConnection
 from tool_search.adapters.mcp.protocol import Progress, Session
 from tool_search.adapters.wire.incoming import DEFAULT_LIMITS
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.naming import NameBook
-from tool_search.catalog.tool import Tool
 from tool_search.config.limits import LimitSettings
 from tool_search.config.mcp_files import servers_from_mapping
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.naming import NameBook
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import ToolCall
 from tool_search.errors import SessionError, SourceError
 from tool_search.execution import ToolExecutor
 from tool_search.execution.context import ToolContext
@@ -33,7 +34,6 @@ from tool_search.execution.results import (
     describe_exception,
     failure_result,
 )
-from tool_search.messages import ToolCall
 from tool_search.sources.base import (
     MISSING_CAPABILITY,
     ListChange,

@@ -34,7 +34,8 @@ from tool_search.adapters.wire.values import (
     position_of,
     text_of,
 )
-from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
+from tool_search.core.messages import Message, NativeReply, RequestPlan, ToolCall
+from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.base import (
     CallDelta,
     ReplyDelta,
@@ -43,7 +44,6 @@ from tool_search.providers.base import (
     StopReason,
     Usage,
 )
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.values.json import compact_json
 
 __all__ = ["StreamedReply", "events_of", "from_wire", "reasoning_of"]

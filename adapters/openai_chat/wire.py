@@ -37,11 +37,9 @@ from tool_search.adapters.wire.schemas import (
     sent_under,
 )
 from tool_search.adapters.wire.values import text_of
-from tool_search.catalog.names import NameRule, wire_id, wire_name
-from tool_search.catalog.tool import Tool
-from tool_search.config.strategies import DefinitionsRole
-from tool_search.i18n import text
-from tool_search.messages import (
+from tool_search.core.catalog.names import NameRule, wire_id, wire_name
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import (
     ContentPart,
     DeclaredTool,
     ImagePart,
@@ -50,9 +48,11 @@ from tool_search.messages import (
     ToolCall,
     ToolList,
 )
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import SearchResult
+from tool_search.core.strategy_facts import DefinitionsRole
+from tool_search.i18n import text
 from tool_search.providers.known import OWN_HOSTS
-from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.protocol import SearchResult
 from tool_search.values.json import compact_json
 
 __all__ = ["REASONING_FIELDS", "encode", "encode_result", "encode_tools", "to_wire"]

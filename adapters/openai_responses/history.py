@@ -29,9 +29,8 @@ from tool_search.adapters.wire.values import (
     readable,
     text_of,
 )
-from tool_search.conversation.history import results_in_place
-from tool_search.i18n import Language
-from tool_search.messages import (
+from tool_search.core.conversation.history import results_in_place
+from tool_search.core.messages import (
     ContentPart,
     ImagePart,
     Message,
@@ -40,6 +39,7 @@ from tool_search.messages import (
     ToolCall,
     plain_text,
 )
+from tool_search.i18n import Language
 
 __all__ = ["history_from_wire"]
 

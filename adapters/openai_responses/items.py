@@ -11,7 +11,7 @@ from typing import Any
 
 from tool_search.adapters.wire.arguments import arguments_json
 from tool_search.adapters.wire.values import list_of, mapping_of, text_of
-from tool_search.messages import ToolCall
+from tool_search.core.messages import ToolCall
 
 __all__ = ["is_call", "message_text", "own_items", "says_more"]
 

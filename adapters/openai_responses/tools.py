@@ -14,12 +14,12 @@ from typing import Any
 from tool_search.adapters.wire.definitions import definitions_in, is_strict
 from tool_search.adapters.wire.results import result_text
 from tool_search.adapters.wire.schemas import sent_description, sent_schema, sent_under
-from tool_search.catalog.names import wire_name
 from tool_search.catalog.schema.declared import declared_schema
-from tool_search.catalog.tool import Tool
-from tool_search.messages import DeclaredTool, Message, ToolList
-from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.protocol import SearchResult
+from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import DeclaredTool, Message, ToolList
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import SearchResult
 from tool_search.values.json import compact_json
 
 __all__ = ["ToolNamespaces", "definitions", "encode_result", "encode_tools", "wire_tools"]

@@ -36,9 +36,9 @@ from tool_search.adapters.wire.requests import (
     with_tools,
 )
 from tool_search.adapters.wire.values import list_of, mapping_of, text_of
-from tool_search.catalog.names import wire_id, wire_name
-from tool_search.catalog.tool import Tool
-from tool_search.messages import (
+from tool_search.core.catalog.names import wire_id, wire_name
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import (
     ContentPart,
     ImagePart,
     Message,
@@ -47,7 +47,7 @@ from tool_search.messages import (
     TextPart,
     ToolCall,
 )
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.profiles import ProviderProfile
 from tool_search.values.json import json_bytes
 
 __all__ = ["KEPT_REPLY", "encode", "encode_tools", "history_digest", "loaded_by", "to_wire"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tool_search.messages import ImagePart, Message, ReferencePart
+from tool_search.core.messages import ImagePart, Message, ReferencePart
 from tool_search.values.json import compact_json
 from tool_search.values.redaction import redacted
 

@@ -13,9 +13,9 @@ from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 
 from tool_search.adapters.opentelemetry.content import output_messages
 from tool_search.adapters.opentelemetry.conventions import finish_reason, turn_error
+from tool_search.core.messages import Message
 from tool_search.events import Done, RequestFinished
 from tool_search.execution.results import ExecutionResult
-from tool_search.messages import Message
 from tool_search.values.redaction import redacted_text
 
 __all__ = ["OpenCall", "OpenRequest", "OpenTurn", "call_error", "fail"]

@@ -24,11 +24,11 @@ from tool_search.adapters.opentelemetry.spans import (
     call_error,
     fail,
 )
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import Message, RequestPlan, ToolCall
 from tool_search.events import RequestStarted, SearchFinished, TurnEvent
 from tool_search.execution.context import ToolContext
 from tool_search.execution.results import FinishedCall
-from tool_search.messages import Message, RequestPlan, ToolCall
 from tool_search.values.redaction import redacted_json, redacted_text
 
 __all__ = ["OpenTelemetry"]

@@ -38,10 +38,10 @@ from tool_search.adapters.sdk.reply_stream import (
 )
 from tool_search.adapters.wire.requests import RequestOptions
 from tool_search.config.limits import LimitSettings
+from tool_search.core.messages import RequestPlan
+from tool_search.core.profiles import ProviderProfile
 from tool_search.execution.background import LARGE_CATALOG
-from tool_search.messages import RequestPlan
 from tool_search.providers.base import ReplyEvent
-from tool_search.providers.profiles import ProviderProfile
 
 __all__ = ["SDK", "ProviderOptions", "SDKProvider", "WireFormat"]
 

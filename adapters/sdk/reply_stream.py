@@ -22,9 +22,9 @@ from tool_search.adapters.wire.incoming import (
     read_json,
 )
 from tool_search.adapters.wire.values import mended, mended_value
-from tool_search.messages import Message, RequestPlan, ToolCall
+from tool_search.core.messages import Message, RequestPlan, ToolCall
+from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
-from tool_search.providers.profiles import ProviderProfile
 
 __all__ = ["ReplyReader", "read_stream", "read_whole", "reply_events"]
 

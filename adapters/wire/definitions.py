@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tool_search.catalog.tool import Tool
-from tool_search.messages import Message, ReferencePart
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import Message, ReferencePart
 
 __all__ = ["definitions_in", "is_strict"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from tool_search.adapters.wire.definitions import definitions_in
-from tool_search.catalog.names import NameRule, wire_name
-from tool_search.messages import Message, RequestPlan
+from tool_search.core.catalog.names import NameRule, wire_name
+from tool_search.core.messages import Message, RequestPlan
 
 __all__ = ["canonical_names"]
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
-from tool_search.catalog.names import NameRule, wire_name
-from tool_search.messages import (
+from tool_search.core.catalog.names import NameRule, wire_name
+from tool_search.core.messages import (
     ContentPart,
     ImagePart,
     Message,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tool_search.catalog.names import wire_name
-from tool_search.messages import ReferencePart
-from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.protocol import SearchResult
-from tool_search.strategies import strategy_class
+from tool_search.core.catalog.names import wire_name
+from tool_search.core.messages import ReferencePart
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import SearchResult
+from tool_search.core.strategies import strategy_class
 
 __all__ = ["refers", "result_text"]
 

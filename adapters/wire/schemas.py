@@ -21,9 +21,9 @@ from urllib.parse import unquote
 from tool_search.catalog.schema.declared import declared_schema, schema_json
 from tool_search.catalog.schema.graph import APPLYING_KEYWORDS, Part, SchemaGraph, inner_first
 from tool_search.catalog.schema.repair import loosen
-from tool_search.catalog.tool import Tool
-from tool_search.config.kinds import SchemaRules
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.kinds import SchemaRules
+from tool_search.core.profiles import ProviderProfile
 from tool_search.values.clean_text import cut_text
 from tool_search.values.json import compact_json, json_bytes
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tool_search.adapters.wire.values import mapping_of, text_of
+from tool_search.core.messages import ContentPart, Message, TextPart, ToolCall
+from tool_search.core.results import SearchMatch, SearchResult
 from tool_search.i18n import Language
-from tool_search.messages import ContentPart, Message, TextPart, ToolCall
-from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.values.json import compact_json, read_json
 
 __all__ = [

@@ -22,7 +22,7 @@ from tool_search import (
     ToolSearchError,
     ToolSearchRunner,
 )
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.execution import ExecutionEvent, ExecutionResult, ToolContext
 from tool_search.providers.base import ChatProvider, Usage
 from tool_search.values.redaction import redacted_text

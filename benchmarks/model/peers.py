@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module, metadata
 from typing import Any
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 
 __all__ = ["CALL", "PEERS", "SEARCH", "Peer", "PeerTools"]
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tool_search.catalog.formats import parse_tools
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.demo.toolbox import TOOLBOX
 from tool_search.execution import executable_tools
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ask import DEPTH, Build, Row, Search
 
-from tool_search.catalog.tool import Tool
 from tool_search.config.search import SearchSettings
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import build_index
 
 

@@ -20,13 +20,13 @@ from tool_search.adapters.openai_chat import provider as openai_chat
 from tool_search.adapters.openai_responses import OpenAIResponsesProvider
 from tool_search.adapters.openai_responses import provider as openai_responses
 from tool_search.adapters.sdk.connection import tls_context
-from tool_search.catalog.tool import Tool
-from tool_search.config.kinds import Dialect
-from tool_search.config.strategies import StrategyChoice
-from tool_search.messages import DeclaredTool, Message, RequestPlan, ToolList
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.kinds import Dialect
+from tool_search.core.messages import DeclaredTool, Message, RequestPlan, ToolList
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.strategy_facts import StrategyChoice
 from tool_search.providers.base import ReplyEnd, ReplyEvent
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.testing import StandInServer
 
 KEY = "sk-a-secret-of-the-test-0123456789"

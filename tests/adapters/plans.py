@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tool_search.catalog.tool import Tool
-from tool_search.messages import (
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import (
     DeclaredTool,
     ImagePart,
     Message,

@@ -17,8 +17,8 @@ from anthropic.lib.tools import beta_async_tool, beta_tool
 
 from tool_search import SearchResult, SQLiteStore, ToolSearch, ToolSearchConfig
 from tool_search.adapters.anthropic_runner import SearchableTools, searchable
-from tool_search.catalog.tool import Tool
-from tool_search.conversation.view import append_instructions
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.view import append_instructions
 from tool_search.demo.toolbox import TOOLBOX
 from tool_search.errors import ConfigurationError, InvalidToolError, SearchError, SessionError
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer

@@ -25,10 +25,10 @@ from tests.adapters.contract import (
 )
 from tool_search.adapters import build_provider
 from tool_search.catalog.schema.declared import schema_json
-from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ProviderConfig
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import Message, ToolCall
 from tool_search.errors import ConfigurationError, ProviderError
-from tool_search.messages import Message, ToolCall
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 from tool_search.testing import Fault, ModelCall, ModelReply, ScriptedModel, StandInServer
 

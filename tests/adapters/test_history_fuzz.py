@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.adapters.recorded.traffic import IMPORTERS, WRITERS
 from tests.conversations import CLAUDE, OPENAI, Chat, toolbox
-from tool_search.conversation.history import checked
+from tool_search.core.conversation.history import checked
+from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.testing import check_request
 
 RESPONSES = profile_for("openai_responses", "gpt-5.4")

@@ -23,8 +23,8 @@ from tests.adapters.plans import plans
 from tests.adapters.test_sdk_types import GPT, RESPONSES
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
-from tool_search.messages import RequestPlan
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.messages import RequestPlan
+from tool_search.core.profiles import ProviderProfile
 
 SPECIFICATION = Path(__file__).parents[3] / "shared" / "recorded" / "openai-openapi.yaml"
 REASON = "OpenAI's specification is not there: ../shared/recorded beside the checkout"

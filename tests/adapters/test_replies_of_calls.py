@@ -9,9 +9,9 @@ import pytest
 
 from tests.adapters.contract import plan_of
 from tests.adapters.recorded.traffic import READERS
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
-from tool_search.config.kinds import Dialect
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.kinds import Dialect
 from tool_search.execution.session import ToolSearchSession
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 from tool_search.providers.profile_choice import profile_for

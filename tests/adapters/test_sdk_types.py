@@ -30,8 +30,8 @@ from tests.adapters.plans import plans
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
-from tool_search.catalog.tool import Tool
-from tool_search.messages import (
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import (
     DeclaredTool,
     ImagePart,
     Message,
@@ -41,8 +41,8 @@ from tool_search.messages import (
     ToolCall,
     ToolList,
 )
+from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 GPT = profile_for("openai_chat", "gpt-5.4")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tool_search.catalog.formats import json_values, parse_tools, tool_from_definition
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import CatalogError, DuplicateToolError, InvalidToolError
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}

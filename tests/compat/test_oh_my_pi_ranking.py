@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_search.catalog.tool import Tool
 from tool_search.compat.oh_my_pi.ranking import (
     discoverable,
     locale_key,
@@ -21,6 +20,7 @@ from tool_search.compat.oh_my_pi.ranking import (
     oh_my_pi_tokens,
 )
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
+from tool_search.core.catalog.tool import Tool
 
 
 def schema(*keys: str, required: Sequence[str] = ()) -> dict[str, Any]:

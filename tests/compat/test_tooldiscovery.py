@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tool_search import ConfigurationError, SearchSettings, build_index
-from tool_search.catalog.tool import Tool
 from tool_search.compat.tooldiscovery import (
     Boosts,
     normalized_tag,
@@ -19,6 +18,7 @@ from tool_search.compat.tooldiscovery import (
 )
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.config.loading import config_from_mapping
+from tool_search.core.catalog.tool import Tool
 
 TOOL = Tool(
     name="status", namespace="vcs", tags=["git", "Fast"], description="Says what has changed."

@@ -10,7 +10,7 @@ import pytest
 
 from tool_search import ConfigurationError, UnsupportedStrategyError, load_config, profile_for
 from tool_search.config.providers import ProfileSettings
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.profiles import ProviderProfile
 
 PROXY = "https://llm.example.com/v1"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.conversations import OPENAI, Chat, tool, toolbox
 from tool_search import RunCall, Tool
-from tool_search.conversation.calls import AnsweredCall
+from tool_search.core.conversation.calls import AnsweredCall
 
 ADMIN = tool("shutdown_server", roles=["admin"])
 

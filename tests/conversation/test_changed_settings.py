@@ -20,8 +20,8 @@ from tool_search import (
     ToolSearchConfig,
     ToolSearchSession,
 )
+from tool_search.core.messages import ReferencePart
 from tool_search.i18n import text
-from tool_search.messages import ReferencePart
 from tool_search.providers.prompt_cache import first_divergence
 
 MODES = ("full", "skills_like", "tool_search")

@@ -24,15 +24,15 @@ from tool_search import (
 from tool_search.adapters.anthropic import history_from_wire as from_messages
 from tool_search.adapters.openai_chat import history_from_wire as from_chat
 from tool_search.adapters.openai_responses import history_from_wire as from_responses
-from tool_search.conversation.history import (
+from tool_search.core.conversation.history import (
     pair_results,
     search_results,
     unanswered_calls,
     visible_names,
 )
-from tool_search.messages import NativeReply
+from tool_search.core.messages import NativeReply
+from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
 
 RESPONSES = profile_for("openai_responses", "gpt-5.4")
 

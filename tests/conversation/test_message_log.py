@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.conversation.history import MessageLog, unanswered_calls, visible_names
-from tool_search.messages import Message, ToolCall
-from tool_search.search.index.protocol import SearchMatch, SearchResult
+from tool_search.core.conversation.history import MessageLog, unanswered_calls, visible_names
+from tool_search.core.messages import Message, ToolCall
+from tool_search.core.results import SearchMatch, SearchResult
 
 _IDS = st.sampled_from(["a", "b", "c", "d"])
 _FOUND = SearchResult(

@@ -20,8 +20,8 @@ from tool_search import (
     profile_for,
 )
 from tool_search.config import HistorySettings
-from tool_search.messages import NativeReply, Notice, ReferencePart, RequestPlan
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.messages import NativeReply, Notice, ReferencePart, RequestPlan
+from tool_search.core.profiles import ProviderProfile
 
 RESPONSES = profile_for("openai_responses", "gpt-5.5")
 PROFILES = {

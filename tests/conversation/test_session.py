@@ -34,9 +34,9 @@ from tool_search import (
     ToolCatalog,
     ToolSearchSession,
 )
+from tool_search.core.messages import ContentPart, NativeReply
+from tool_search.core.profiles import ProviderProfile
 from tool_search.i18n import text
-from tool_search.messages import ContentPart, NativeReply
-from tool_search.providers.profiles import ProviderProfile
 
 
 def roles(chat: Chat) -> list[str]:

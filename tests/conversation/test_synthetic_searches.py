@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.conversations import CLAUDE, OPENAI, PROFILES, Chat, tool, toolbox
 from tool_search import Message, RequestPlan
-from tool_search.conversation.history import visible_names
-from tool_search.messages import ReferencePart
+from tool_search.core.conversation.history import visible_names
+from tool_search.core.messages import ReferencePart
 
 
 def said(text: str) -> Message:

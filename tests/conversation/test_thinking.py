@@ -18,8 +18,8 @@ from tool_search import (
     ToolSearchSession,
     profile_for,
 )
-from tool_search.conversation.session import CallResult
-from tool_search.messages import NativeReply
+from tool_search.core.conversation.session import CallResult
+from tool_search.core.messages import NativeReply
 
 BOUND = profile_for("anthropic", "claude-opus-5-5")
 BOUND_GENERIC = BOUND.generic()

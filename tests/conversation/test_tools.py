@@ -20,7 +20,7 @@ from tests.conversations import (
 from tests.search.word_embedder import FailingEmbedder
 from tool_search import SearchSettings, SessionError, Tool, ToolCatalog
 from tool_search.catalog.schema.declared import text_bytes
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.profiles import ProviderProfile
 
 AUTO = {"tool_schema_mode": "auto"}
 FULL = {"tool_schema_mode": "full"}

@@ -26,7 +26,7 @@ from tool_search import (
     append_instructions,
     profile_for,
 )
-from tool_search.conversation.calls import AnsweredCall
+from tool_search.core.conversation.calls import AnsweredCall
 from tool_search.errors import InvalidToolError
 
 SEARCHING = ToolSearchConfig(tool_schema_mode="tool_search")

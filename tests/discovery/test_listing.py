@@ -19,11 +19,11 @@ from tool_search import (
     ToolView,
     profile_for,
 )
-from tool_search.catalog.tokens import estimate_tokens
-from tool_search.conversation.record import ConversationRecord
+from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.conversation.record import ConversationRecord
+from tool_search.core.messages import user_message
 from tool_search.discovery.listing import Listing
 from tool_search.i18n import LANGUAGES, text
-from tool_search.messages import user_message
 
 RESPONSES = profile_for("openai_responses", "gpt-5.5")
 MAIL = [

@@ -6,9 +6,9 @@ import pytest
 
 from tests.conversations import tool, toolbox
 from tool_search import ModeDecision, ToolCatalog
-from tool_search.config.values import SchemaMode
+from tool_search.core.discovery.modes import Mode, ModeReason, tool_tokens
+from tool_search.core.settings import SchemaMode
 from tool_search.discovery import resolve_mode
-from tool_search.discovery.modes import Mode, ModeReason, tool_tokens
 
 
 def decided(configured: SchemaMode, count: int, **limits: int) -> tuple[Mode, ModeReason]:

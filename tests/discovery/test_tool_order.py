@@ -21,7 +21,7 @@ from tests.conversations import (
     toolbox,
 )
 from tool_search import Tool
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.profiles import ProviderProfile
 
 TOOLS = toolbox(6, core=2, server="lab")
 ALL = ["core_000", "core_001", "tool_search", *(f"tool_{n:03}" for n in range(6))]

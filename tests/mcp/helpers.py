@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tool_search.adapters.mcp import MCPSource
+from tool_search.core.messages import ToolCall
 from tool_search.execution.context import ToolContext
 from tool_search.execution.results import ExecutionEvent, ExecutionResult
-from tool_search.messages import ToolCall
 
 SERVERS = Path(__file__).parent / "servers"
 

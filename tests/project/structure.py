@@ -20,15 +20,13 @@ LAYERS = (
     ("errors", "_exports", "_checkout"),
     ("i18n",),
     ("values",),
-    ("catalog",),
+    ("core",),
+    ("catalog", "strategies"),
     ("config",),
-    ("messages",),
     ("providers",),
     ("events",),
     ("search",),
     ("discovery",),
-    ("strategies",),
-    ("conversation",),
     ("stores",),
     ("execution",),
     ("runner",),
@@ -44,7 +42,7 @@ LAYERS = (
     ("__main__",),
 )
 # The modules that hold a conversation: what they bring in is the core, docs/core.md.
-CONVERSATION = ("tool_search.conversation.session", "tool_search.conversation.view")
+CONVERSATION = ("tool_search.core.conversation.session", "tool_search.core.conversation.view")
 SEARCH_LAYERS = ("text", "index", "vectors", "engines", "build")
 
 

@@ -24,7 +24,7 @@ from tool_search import (
 from tool_search.adapters.anthropic import AnthropicProvider
 from tool_search.adapters.openai_chat import from_wire, to_wire
 from tool_search.adapters.sdk.openai_client import OpenAIProvider
-from tool_search.messages import RequestPlan
+from tool_search.core.messages import RequestPlan
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 FORECAST = ModelReply(

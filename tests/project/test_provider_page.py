@@ -9,10 +9,10 @@ from typing import cast
 import pytest
 
 from tool_search import load_config
-from tool_search.config.kinds import Dialect
+from tool_search.core.kinds import Dialect
+from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.known import CLAUDE_MAX_DEFERRED, KNOWN_PROVIDERS, KnownProvider
 from tool_search.providers.profile_choice import profile_for, profile_of
-from tool_search.providers.profiles import ProviderProfile
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "providers.md").read_text(encoding="utf-8")

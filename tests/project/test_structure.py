@@ -40,7 +40,7 @@ def test_a_conversation_is_given_what_it_does_not_know() -> None:
     parts = {part for row in LAYERS[: LAYERS.index(("stores",))] for part in row}
     assert {name.split(".")[1] for name in core if "." in name} <= parts
     searching = {name for name in core if name.startswith("tool_search.search.")}
-    assert searching == {"tool_search.search.index", "tool_search.search.index.protocol"}
+    assert searching == {"tool_search.search.index", "tool_search.core.results"}
     assert "tool_search.events" not in core
 
 

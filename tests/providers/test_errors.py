@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from tool_search import ConfigurationError, ProviderError, Tool, profile_for
-from tool_search.messages import DeclaredTool
+from tool_search.core.messages import DeclaredTool
 from tool_search.providers.errors import (
     Action,
     ErrorAction,

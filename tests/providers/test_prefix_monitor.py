@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.conversations import CLAUDE, OPENAI, Chat, tool, toolbox
 from tool_search import Message, RequestPlan, TextPart, profile_for
-from tool_search.messages import NativeReply, NoticeCode, ToolList
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.messages import NativeReply, NoticeCode, ToolList
+from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import PrefixMonitor, first_divergence
 
 RESPONSES = profile_for("openai_responses", "gpt-5.4")

@@ -12,7 +12,7 @@ import pytest
 from tests.conversations import BOUND_GENERIC, CLAUDE, COMPATIBLE, OPENAI, Chat, toolbox
 from tool_search import profile_for
 from tool_search.adapters.anthropic import wire as anthropic_wire
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import cache_plan
 
 RESPONSES = profile_for("openai_responses", "gpt-5.4")

@@ -8,8 +8,8 @@ import pytest
 
 from tests.conversations import CLAUDE, OPENAI
 from tool_search import ProviderError, profile_for
+from tool_search.core.conversation.omissions import OmissionReason
 from tool_search.providers.errors import ErrorAction, classify_error
-from tool_search.providers.omissions import OmissionReason
 
 PROFILES = {
     "anthropic": CLAUDE,

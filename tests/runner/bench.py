@@ -18,7 +18,7 @@ from tool_search import (
     ToolSearchRunner,
 )
 from tool_search.adapters import build_provider
-from tool_search.messages import ContentPart, Message
+from tool_search.core.messages import ContentPart, Message
 from tool_search.testing import CapturedRequest, ModelCall, ModelReply, StandInServer
 
 KEY = "sk-a-secret-of-the-test-0123456789"

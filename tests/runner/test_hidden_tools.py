@@ -33,7 +33,7 @@ from tool_search import (
     ToolSearchConfig,
     ToolSearchRunner,
 )
-from tool_search.messages import Message
+from tool_search.core.messages import Message
 from tool_search.testing import CapturedRequest, ModelCall, ModelReply, ScriptedModel
 
 FULL = ToolSearchConfig(tool_schema_mode="full")

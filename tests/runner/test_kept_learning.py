@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tool_search.discovery.services import Lesson
+from tool_search.core.services import Lesson
 from tool_search.runner.learning import Learning
 from tool_search.search.index.ranking import WeakVote
 from tool_search.search.learned import HALF_LIFE_S, Evidence

@@ -22,8 +22,8 @@ from tests.adapters.sdk.test_fuzzed_streams import read
 from tests.runner.bench import SEARCHING, assert_paired
 from tool_search import ToolCall, ToolSearchRunner
 from tool_search.adapters.openai_chat.wire import encode
+from tool_search.core.messages import Message, RequestPlan
 from tool_search.execution import tool_from_function
-from tool_search.messages import Message, RequestPlan
 from tool_search.providers.base import ReplyEnd, Usage
 from tool_search.providers.profile_choice import profile_for
 

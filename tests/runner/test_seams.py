@@ -32,7 +32,7 @@ from tool_search import (
     ToolSearchConfig,
     profile_for,
 )
-from tool_search.messages import Message
+from tool_search.core.messages import Message
 from tool_search.providers.base import ReplyDelta, ReplyEnd, ReplyEvent, Usage
 from tool_search.testing import Fault, ScriptedModel
 

@@ -11,7 +11,7 @@ from tests.runner.bench import Bench, named, say, turn
 from tool_search import Done, ImagePart, Message, RunnerWarning, TextPart, ToolSearchRunner, Usage
 from tool_search.adapters.openai_chat.wire import encode
 from tool_search.adapters.wire.requests import WrittenHistory
-from tool_search.messages import KeptWork, RequestPlan
+from tool_search.core.messages import KeptWork, RequestPlan
 from tool_search.providers.base import ReplyEnd, ReplyEvent
 from tool_search.testing import Endpoint, ScriptedModel
 

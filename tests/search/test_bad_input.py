@@ -21,9 +21,9 @@ from tests.search.registry import (
     PRESETS_WITH_INDEX,
     WITHOUT_VECTORS,
 )
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.schema.plain import object_schema
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
 from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.errors import InvalidToolError, ToolSearchError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from tests.search.registry import BY_WORDS
 from tests.search.word_embedder import WordEmbedder
-from tool_search.catalog.tool import Tool
 from tool_search.config.search import SearchSettings
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import DuplicateToolError, SearchError
 from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.build import _DEFAULTS
@@ -115,7 +115,7 @@ def test_build_index_with_jieba_finds_chinese(engine: Any) -> None:
 
 def test_import_loads_no_heavy_library() -> None:
     code = (
-        "import sys; from tool_search.catalog.catalog import Tool;"
+        "import sys; from tool_search.core.catalog.catalog import Tool;"
         "from tool_search.search import build_index;"
         "build_index([Tool(name='a')]).search('a', limit=1);"
         "print([m for m in ('numpy', 'jieba', 'rank_bm25', 're2', 'pydantic') if m in sys.modules])"

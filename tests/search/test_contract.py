@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.search.registry import EVERY_ENGINE, WITH_WORDS, WITHOUT_VECTORS
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"

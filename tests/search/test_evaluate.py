@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import JudgedQuery, build_index, evaluate
 
 INDEX = build_index([Tool(name=f"note_{number:02}", description="A note.") for number in range(12)])

@@ -16,7 +16,7 @@ from benchmarks.languages import (
     read_traps,
     violations,
 )
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import SearchSettings, build_index
 
 LEAST_RECALL = 0.9

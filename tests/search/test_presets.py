@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.search.registry import EVERY_PRESET, PRESETS_WITH_INDEX
-from tool_search.catalog.tool import Tool
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.config.loading import load_config
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 from tool_search.search.learned import with_votes

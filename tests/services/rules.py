@@ -32,11 +32,11 @@ from tool_search import (
     ToolSearchRunner,
 )
 from tool_search.adapters import build_provider
-from tool_search.catalog.tool import ToolKind
-from tool_search.config.kinds import Dialect
+from tool_search.core.catalog.tool import ToolKind
+from tool_search.core.kinds import Dialect
+from tool_search.core.messages import ContentPart, TextPart
+from tool_search.core.profiles import ProviderProfile
 from tool_search.events import Done, RunnerEvent
-from tool_search.messages import ContentPart, TextPart
-from tool_search.providers.profiles import ProviderProfile
 
 TOOLS = ("read_invoice", "water_plants", "book_flight", "tune_piano", "bake_bread")
 PICTURE = ImagePart("data:image/png;base64,iVBORw0KGgo=")

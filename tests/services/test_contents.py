@@ -20,8 +20,8 @@ from tests.services.test_sizes import (
     report_tool,
 )
 from tool_search import ExecutableTool, ImagePart, MemoryStore
+from tool_search.core.messages import ContentPart, TextPart
 from tool_search.events import ContentLeftOut, Done
-from tool_search.messages import ContentPart, TextPart
 
 UNKNOWN_WORDS = {
     "Z.ai": "Invalid API parameter, please check the documentation.",

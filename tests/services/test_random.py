@@ -19,9 +19,9 @@ from tests.services.rules import PICTURE, TOOLS, ServiceRule, refusal, tool_of
 from tests.services.table import Row, all_rows, rule_named
 from tool_search import ExecutableTool, ProviderConfig, ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
-from tool_search.config.kinds import Dialect
+from tool_search.core.kinds import Dialect
+from tool_search.core.messages import ContentPart, TextPart
 from tool_search.events import Done
-from tool_search.messages import ContentPart, TextPart
 
 DIALECTS: tuple[Dialect, ...] = ("openai_chat", "anthropic", "openai_responses")
 # Lists of hundreds of tools are tried alone.

@@ -15,8 +15,8 @@ from tests.services.raw import JSON, RawService, Rule
 from tests.services.test_reasoning import TOOLS
 from tool_search import ExecutableTool, ProviderConfig, Tool, ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
+from tool_search.core.messages import DeclaredTool, Message, RequestPlan, ToolList
 from tool_search.events import Done, RunnerEvent, RunnerWarning
-from tool_search.messages import DeclaredTool, Message, RequestPlan, ToolList
 from tool_search.providers.profile_choice import profile_for
 
 MISTRAL = "mistral-large-2512"

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tool_search import ConversationRecord, Discovery, MemoryStore
-from tool_search.catalog.tool import Tool
-from tool_search.messages import Message
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import Message
 from tool_search.search.learned import Evidence
 from tool_search.stores import Grant
 from tool_search.stores.base import KeptEvidence, KeptGrants

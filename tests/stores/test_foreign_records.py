@@ -30,9 +30,9 @@ from tool_search import (
 from tool_search.adapters.anthropic import to_wire as to_anthropic
 from tool_search.adapters.openai_chat import to_wire as to_openai_chat
 from tool_search.adapters.openai_responses import to_wire as to_openai_responses
+from tool_search.core.messages import ImagePart, NativeReply, TextPart, user_message
+from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import UnreadableRecordError
-from tool_search.messages import ImagePart, NativeReply, TextPart, user_message
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.stores import SQLiteStore
 
 KEY = "group:../../42"

@@ -10,9 +10,9 @@ import pytest
 
 from tests.conversations import CLAUDE, COMPATIBLE, OPENAI, Chat, tool, toolbox
 from tool_search import RequestPlan
-from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.protocol import SearchMatch, SearchResult
-from tool_search.strategies import BridgeToolSearchStrategy
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.strategies import BridgeToolSearchStrategy
 
 BRIDGE = replace(OPENAI, strategy="bridge")
 

@@ -17,7 +17,7 @@ from tool_search import (
     Tool,
     ToolCall,
 )
-from tool_search.messages import ReferencePart
+from tool_search.core.messages import ReferencePart
 
 
 def results(plan: RequestPlan) -> list[object]:

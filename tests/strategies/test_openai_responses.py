@@ -9,9 +9,9 @@ import pytest
 
 from tests.conversations import OPENAI, Chat, tool, toolbox
 from tool_search.adapters.openai_responses.wire import encode_tools
-from tool_search.messages import Message, ReferencePart, RequestPlan
+from tool_search.core.messages import Message, ReferencePart, RequestPlan
+from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
 
 RESPONSES = profile_for("openai_responses", "gpt-5.4")
 DEFERRED = profile_for("openai_responses", "gpt-5.4", search_form="deferred")

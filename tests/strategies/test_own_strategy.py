@@ -29,12 +29,12 @@ from tool_search import (
 )
 from tool_search.adapters import build_provider
 from tool_search.adapters.openai_chat.wire import to_wire
-from tool_search.messages import DeclaredTool, ReferencePart, RequestPlan, ResultPart, TextPart
-from tool_search.messages import ToolList as Tools
+from tool_search.core.messages import DeclaredTool, ReferencePart, RequestPlan, ResultPart, TextPart
+from tool_search.core.messages import ToolList as Tools
+from tool_search.core.strategies import PlanInput, registry, strategy_names
 from tool_search.providers.errors import classify_error
 from tool_search.providers.prompt_cache import cache_plan
 from tool_search.providers.refused_tools import SentTools
-from tool_search.strategies import PlanInput, registry, strategy_names
 from tool_search.testing import (
     ModelCall,
     ModelReply,

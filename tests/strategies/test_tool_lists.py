@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.conversations import BOUND_GENERIC, CLAUDE, OPENAI, UNLIMITED, Chat, tool, toolbox
 from tool_search import ToolsAssembler
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.profiles import ProviderProfile
 
 
 def found(count: int, *, core: int = 0, profile: ProviderProfile = OPENAI, **session: Any) -> Chat:

@@ -15,7 +15,7 @@ from tool_search import profile_for
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.profiles import ProviderProfile
 from tool_search.testing import PrefixChange, prefix_change
 
 Change = Callable[[dict[str, Any]], object]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.workspace.calling import Desk
-from tool_search.messages import ImagePart
+from tool_search.core.messages import ImagePart
 from tool_search.workspace import Limits
 
 PNG = base64.b64decode(

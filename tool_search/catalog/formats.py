@@ -16,8 +16,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tool_search.catalog.naming import Source
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.naming import Source
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import CatalogError, DuplicateToolError, InvalidToolError
 
 __all__ = ["json_values", "parse_tools", "tool_from_definition"]

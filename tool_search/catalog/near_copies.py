@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Protocol
 
-from tool_search.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.catalog import ToolCatalog
 
 __all__ = ["copies_of", "near_copies", "words_of"]
 

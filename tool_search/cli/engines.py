@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pydantic import ValidationError
 from rich.progress import Progress
 
-from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import say, side_console
 from tool_search.cli.options import chosen, known_spelling
 from tool_search.cli.terminal.language import spoken
 from tool_search.config.engines import installed_engines
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 from tool_search.search.build import ENGINES, PRESETS

@@ -14,13 +14,13 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.cli.engines import index_of
 from tool_search.cli.exits import result_console, say, say_notices, side_console
 from tool_search.cli.files import read_catalog, read_judged_queries
 from tool_search.cli.options import CatalogOption, EngineOption, JsonOption, PresetOption
 from tool_search.cli.terminal.language import spoken, spoken_language
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.search_tool import clean_description
 from tool_search.search import JudgedQuery, SearchResult, ToolSearchIndex, evaluate

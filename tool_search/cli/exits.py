@@ -14,8 +14,8 @@ from rich.console import Console
 
 from tool_search.cli.terminal.language import spoken
 from tool_search.cli.terminal.lines import wrapped
+from tool_search.core.messages import Notice
 from tool_search.errors import CatalogError, ConfigurationError, ToolSearchError
-from tool_search.messages import Notice
 
 __all__ = [
     "FAILED",

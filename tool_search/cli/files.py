@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.formats import json_values, parse_tools
 from tool_search.cli.terminal.language import wrong_use
+from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.errors import CatalogError, ConfigurationError
 from tool_search.search import JudgedQuery
 

@@ -17,22 +17,24 @@ from rich.text import Text
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.schema.declared import declared_schema
-from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import result_console, say, say_notices
 from tool_search.cli.options import CatalogOrNoneOption, JsonOption, McpOption, chosen
 from tool_search.cli.servers import list_servers, read_tools
 from tool_search.cli.terminal.language import number, spoken, wrong_use
 from tool_search.cli.terminal.lines import wrapped
 from tool_search.config.bot import BotConfig, ProviderConfig, provider_from_string
-from tool_search.config.kinds import KINDS, Dialect, dialect_of
 from tool_search.config.loading import load_config
 from tool_search.config.providers import ProfileSettings
-from tool_search.config.values import SchemaMode
-from tool_search.conversation.record import ConversationRecord
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.record import ConversationRecord
+from tool_search.core.discovery.modes import Mode, tool_tokens
+from tool_search.core.kinds import KINDS, Dialect, dialect_of
+from tool_search.core.messages import RequestPlan, StrategyName, ToolList
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.settings import SchemaMode
 from tool_search.discovery.catalog_notices import catalog_notices
-from tool_search.discovery.modes import Mode, tool_tokens
 from tool_search.discovery.search_tool import clean_description
 from tool_search.doctor.examined import policy_of
 from tool_search.doctor.requests import (
@@ -43,9 +45,7 @@ from tool_search.doctor.requests import (
 )
 from tool_search.errors import ConfigurationError
 from tool_search.execution.session import ToolSearchSession
-from tool_search.messages import RequestPlan, StrategyName, ToolList
 from tool_search.providers.profile_choice import profile_for, profile_of
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import cache_plan
 
 __all__ = [

@@ -13,9 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.near_copies import copies_of
-from tool_search.catalog.tool import Tool
 from tool_search.cli.engines import index_of
 from tool_search.cli.exits import result_console, say_notices
 from tool_search.cli.files import read_queries
@@ -32,6 +30,8 @@ from tool_search.compat.oh_my_pi.answer import rounded
 from tool_search.compat.oh_my_pi.settings import DEFAULT_LIMIT
 from tool_search.compat.oh_my_pi.terminal import discovery_block, search_answer
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.search_tool import clean_description
 from tool_search.search import SearchResult, ToolSearchIndex

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.cli.exits import say
 from tool_search.cli.files import read_catalog
 from tool_search.cli.terminal.language import spoken, wrong_use
 from tool_search.config.mcp_files import load_servers
+from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.errors import ConfigurationError, SourceError
 
 __all__ = ["ListedServers", "list_servers", "read_tools"]

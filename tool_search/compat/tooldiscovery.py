@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from tool_search.catalog.tool import Tool
 from tool_search.compat.weighted_bm25 import Bm25Recipe, WeightedBm25Index
+from tool_search.core.catalog.tool import Tool
 from tool_search.search.engines.options import EngineOptions
 from tool_search.search.index.ranking import Scores
 from tool_search.search.index.storage import ChunkedArray, DocumentIds

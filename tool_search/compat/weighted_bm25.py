@@ -17,8 +17,8 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
-from tool_search.catalog.tool import Tool
-from tool_search.search.index.protocol import SearchMatch, SearchResult
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.results import SearchMatch, SearchResult
 from tool_search.search.index.ranking import attainable
 from tool_search.search.index.storage import (
     ChunkedArray,

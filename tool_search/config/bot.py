@@ -16,7 +16,13 @@ from pydantic import (
 )
 
 from tool_search.config.conversation import HistorySettings, ToolSearchConfig, bound_embedder
-from tool_search.config.kinds import (
+from tool_search.config.limits import LimitSettings, TelemetrySettings
+from tool_search.config.mcp import MCPServerSettings, checked_names
+from tool_search.config.permissions import PermissionSettings
+from tool_search.config.providers import ProfileSettings
+from tool_search.config.settings import Settings
+from tool_search.config.stores import StoreSettings
+from tool_search.core.kinds import (
     KINDS,
     KINDS_LISTED,
     Dialect,
@@ -24,13 +30,7 @@ from tool_search.config.kinds import (
     SearchForm,
     nearest_kind,
 )
-from tool_search.config.limits import LimitSettings, TelemetrySettings
-from tool_search.config.mcp import MCPServerSettings, checked_names
-from tool_search.config.permissions import PermissionSettings
-from tool_search.config.providers import ProfileSettings
-from tool_search.config.settings import Settings
-from tool_search.config.stores import StoreSettings
-from tool_search.config.strategies import StrategyChoice
+from tool_search.core.strategy_facts import StrategyChoice
 from tool_search.errors import ConfigurationError
 
 __all__ = ["BotConfig", "ProviderConfig", "ToolSearchConfig", "api_keys", "provider_from_string"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from tool_search.config.search import EmbedderSettings, SearchSettings
 from tool_search.config.settings import Settings
-from tool_search.config.values import ConversationSettings, HistoryLimits
+from tool_search.core.settings import ConversationSettings, HistoryLimits
 
 __all__ = ["HistorySettings", "LearningSettings", "ToolSearchConfig", "bound_embedder"]
 

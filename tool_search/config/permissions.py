@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from tool_search.config.settings import Settings
-from tool_search.config.values import HiddenTools
+from tool_search.core.settings import HiddenTools
 from tool_search.values.patterns import NAMED_PATTERN, read_pattern
 
 __all__ = ["PermissionMode", "PermissionRules", "PermissionSettings"]

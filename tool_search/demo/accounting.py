@@ -11,14 +11,14 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.schema.declared import schema_json
-from tool_search.catalog.tokens import estimate_tokens
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import ContentPart, Message, ReferencePart, RequestPlan, TextPart
+from tool_search.core.profiles import ProviderProfile
 from tool_search.execution.tasks import closing
-from tool_search.messages import ContentPart, Message, ReferencePart, RequestPlan, TextPart
 from tool_search.providers.base import ChatProvider, ReplyEvent
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.values.json import compact_json
 
 __all__ = ["Ledger", "RecordedProvider", "RequestFigures"]

@@ -9,9 +9,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tool_search.adapters import build_provider
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.config.bot import ProviderConfig
 from tool_search.config.conversation import ToolSearchConfig
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.messages import RequestPlan
+from tool_search.core.profiles import ProviderProfile
 from tool_search.demo.accounting import Ledger, RecordedProvider
 from tool_search.demo.script import TURNS, script
 from tool_search.demo.toolbox import TOOLBOX
@@ -19,9 +21,7 @@ from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.events import Done, ProviderSwitched, RunnerEvent, ToolFinished, ToolsDiscovered
 from tool_search.execution import executable_tools
 from tool_search.execution.tasks import closing
-from tool_search.messages import RequestPlan
 from tool_search.providers.base import ChatProvider, ReplyEvent
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.runner.runner import ToolSearchRunner
 from tool_search.testing import Fault, StandInServer
 

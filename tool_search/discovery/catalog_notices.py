@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from typing import TypeVar
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.naming import Source, name_keys
 from tool_search.catalog.near_copies import copies_of
-from tool_search.catalog.tool import Tool
-from tool_search.messages import Notice
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.naming import Source, name_keys
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import Notice
 from tool_search.values.clean_text import clean_name
 from tool_search.values.look_alikes import look_alike_keys, loose_key
 

@@ -13,11 +13,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tokens import estimate_tokens
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.config.values import ListingForm
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.settings import ListingForm
 from tool_search.i18n import Language, text
 from tool_search.search.text.stop_words import STOP_WORDS
 from tool_search.values.clean_text import clean_line, named

@@ -8,17 +8,18 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.near_copies import copies_of
-from tool_search.catalog.tool import Tool
-from tool_search.discovery.catalog_language import catalog_languages, languages_text
-from tool_search.discovery.definitions import (
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.discovery.definitions import (
     CALL_TOOL_NAME,
     call_tool_definition,
     clean_description,
     clean_match,
     instructed,
 )
+from tool_search.core.results import SearchMatch, SearchResult, ToolSearchIndex
+from tool_search.discovery.catalog_language import catalog_languages, languages_text
 from tool_search.discovery.queries import (
     MAX_QUERIES,
     has_words,
@@ -28,7 +29,6 @@ from tool_search.discovery.queries import (
 )
 from tool_search.i18n import Language, text
 from tool_search.search.index.older_first import search_older_first
-from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSearchIndex
 from tool_search.search.index.scores import count_near_best
 from tool_search.search.text.query_language import selected_names
 from tool_search.values.clean_text import quoted

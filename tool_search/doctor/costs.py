@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tool_search.catalog.tokens import estimate_tokens
-from tool_search.discovery.modes import Mode, tool_tokens
+from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.discovery.modes import Mode, tool_tokens
+from tool_search.core.profiles import ProviderProfile
 from tool_search.doctor.examined import Examined
 from tool_search.doctor.requests import figures_of, planned_request
 from tool_search.errors import SessionError
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import cache_plan
 
 __all__ = ["ProviderCost", "provider_costs"]

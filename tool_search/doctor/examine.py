@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.config.bot import BotConfig
 from tool_search.config.search import SearchSettings
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.profiles import ProviderProfile
 from tool_search.doctor.bot_file import read_bot_file
 from tool_search.doctor.checks.descriptions import (
     check_descriptions,
@@ -30,7 +31,6 @@ from tool_search.doctor.findings import Finding, KeyPath, Severity
 from tool_search.doctor.live import NO_SERVERS, ask_providers, ask_servers
 from tool_search.doctor.queries import ExplainedSearch, explained_search, query_findings
 from tool_search.errors import CatalogError, ConfigurationError, SearchError
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.search import JudgedQuery, build_index
 from tool_search.search.misses import find_misses
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tool_search.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.config.bot import BotConfig
+from tool_search.core.catalog.catalog import CorePolicy, ToolCatalog
+from tool_search.core.profiles import ProviderProfile
 from tool_search.doctor.bot_file import BotFile
 from tool_search.doctor.findings import KeyPath
-from tool_search.providers.profiles import ProviderProfile
 
 __all__ = ["Examined"]
 

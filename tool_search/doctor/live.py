@@ -9,8 +9,9 @@ from importlib import import_module
 from typing import NamedTuple
 
 from tool_search.adapters import build_provider
-from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ProviderConfig
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import Notice
 from tool_search.doctor.checks.servers import unreadable
 from tool_search.doctor.examined import Examined
 from tool_search.doctor.findings import Finding
@@ -21,7 +22,6 @@ from tool_search.errors import (
     SessionError,
     UnsupportedStrategyError,
 )
-from tool_search.messages import Notice
 from tool_search.providers.base import ConnectedProvider
 from tool_search.providers.refused_tools import SentTools
 from tool_search.runner.providers import ProviderPool

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.near_copies import copies_of
 from tool_search.config.search import SearchSettings
+from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.doctor.findings import Finding
 from tool_search.search import SearchResult, build_index
 from tool_search.search.index.explanation import Explanation

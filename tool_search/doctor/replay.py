@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.near_copies import copies_of
-from tool_search.catalog.tokens import estimate_tokens
 from tool_search.config.bot import BotConfig
-from tool_search.conversation.record import ConversationRecord, message_digest
-from tool_search.discovery.modes import tool_tokens
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.conversation.record import ConversationRecord, message_digest
+from tool_search.core.discovery.modes import tool_tokens
+from tool_search.core.messages import Message
+from tool_search.core.profiles import ProviderProfile
 from tool_search.doctor.requests import figures_of, planned_request
-from tool_search.messages import Message
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.index.older_first import search_older_first
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.discovery.modes import ModeDecision, tool_tokens
-from tool_search.discovery.state import Discovery
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.discovery.modes import ModeDecision, tool_tokens
+from tool_search.core.discovery.state import Discovery
+from tool_search.core.messages import Notice, ReferencePart, RequestPlan
+from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import SessionError
 from tool_search.execution.session import ToolSearchSession
-from tool_search.messages import Notice, ReferencePart, RequestPlan
-from tool_search.providers.profiles import ProviderProfile
 
 __all__ = [
     "PlannedRequest",

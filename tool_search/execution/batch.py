@@ -17,7 +17,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from tool_search.conversation.calls import AnsweredCall, CallDecision, RunCall
+from tool_search.core.conversation.calls import AnsweredCall, CallDecision, RunCall
+from tool_search.core.messages import ToolCall
 from tool_search.events import (
     CallStep,
     RunnerEvent,
@@ -39,7 +40,6 @@ from tool_search.execution.results import (
 )
 from tool_search.execution.tasks import OrphanedTasks
 from tool_search.execution.telemetry import TurnTelemetry
-from tool_search.messages import ToolCall
 from tool_search.values.redaction import redacted_json
 
 __all__ = ["CallBatch", "in_call"]

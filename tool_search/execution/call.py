@@ -14,7 +14,8 @@ from time import perf_counter
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from tool_search.catalog.validation import complaints_about
-from tool_search.conversation.calls import CallDecision, RunCall
+from tool_search.core.conversation.calls import CallDecision, RunCall
+from tool_search.core.messages import ToolCall
 from tool_search.execution.context import CallChannel, ToolContext, ToolExecutor
 from tool_search.execution.functions import ExecutableTool
 from tool_search.execution.hooks import HookedCall, Hooks
@@ -36,7 +37,6 @@ from tool_search.execution.results import (
 from tool_search.execution.tasks import CallClock, call_maybe_async, closing
 from tool_search.execution.telemetry import CallTelemetry
 from tool_search.i18n import text
-from tool_search.messages import ToolCall
 from tool_search.values.json import compact_json, encodable
 from tool_search.values.redaction import log_failure
 

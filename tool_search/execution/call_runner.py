@@ -19,12 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.catalog.validation import SCHEMAS
-from tool_search.conversation.calls import CallResolver
-from tool_search.discovery.definitions import CALL_TOOL_NAME
-from tool_search.discovery.state import DiscoveryState
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.calls import CallResolver
+from tool_search.core.discovery.definitions import CALL_TOOL_NAME
+from tool_search.core.discovery.state import DiscoveryState
+from tool_search.core.messages import ToolCall
 from tool_search.errors import ConfigurationError
 from tool_search.events import RunnerEvent, ToolFinished, TurnObserver
 from tool_search.execution.batch import CallBatch
@@ -45,7 +46,6 @@ from tool_search.execution.replay import TurnCalls
 from tool_search.execution.results import FinishedCall
 from tool_search.execution.telemetry import CallTelemetry
 from tool_search.i18n import Language
-from tool_search.messages import ToolCall
 
 __all__ = ["CallOptions", "CallRunner"]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from tool_search.core.messages import ToolCall
 from tool_search.errors import ToolCallError
 from tool_search.execution.results import (
     CallOutputDelta,
@@ -17,7 +18,6 @@ from tool_search.execution.results import (
     as_text,
 )
 from tool_search.i18n import Language
-from tool_search.messages import ToolCall
 
 __all__ = [
     "SILENT",

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from tool_search.core.messages import ToolCall
 from tool_search.errors import DuplicateToolError
 from tool_search.execution.context import (
     CallChannel,
@@ -33,7 +34,6 @@ from tool_search.execution.results import (
     failure_result,
 )
 from tool_search.execution.tasks import CallClock, NoResult, OrphanedTasks, call_function, is_async
-from tool_search.messages import ToolCall
 from tool_search.values.redaction import log_failure
 
 __all__ = ["FunctionExecutor"]

@@ -13,9 +13,9 @@ from typing import Any, get_args, get_type_hints
 import docstring_parser
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.naming import NameBook, Source
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.naming import NameBook, Source
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import InvalidToolError
 from tool_search.execution.context import ToolContext
 from tool_search.execution.tasks import call_function

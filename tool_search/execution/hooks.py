@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.execution.context import ToolContext
 from tool_search.execution.results import ExecutionResult, describe_exception
 from tool_search.execution.tasks import call_maybe_async

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
-from tool_search.catalog.tool import Tool
-from tool_search.config.values import MAX_RESULT_CHARS
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.settings import MAX_RESULT_CHARS
 from tool_search.errors import ConfigurationError
 
 __all__ = ["CallLimits", "ConcurrencyLimiter"]

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from tool_search.conversation.record import BegunCall, KeyedTurn
+from tool_search.core.conversation.record import BegunCall, KeyedTurn
 from tool_search.values.json import json_bytes
 
 __all__ = ["NO_TURN", "TurnCalls", "TurnKeeper"]

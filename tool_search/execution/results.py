@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 from pydantic_core import to_jsonable_python
 
-from tool_search.conversation.calls import AnsweredCall, CallDecision, CallResult, RunCall
+from tool_search.core.conversation.calls import AnsweredCall, CallDecision, CallResult, RunCall
+from tool_search.core.messages import ContentPart, ImagePart, TextPart, ToolCall, plain_text
 from tool_search.errors import ToolSearchError
 from tool_search.events import CallStep, Outcome, SearchFinished, ToolFinished
 from tool_search.i18n import Language, text
-from tool_search.messages import ContentPart, ImagePart, TextPart, ToolCall, plain_text
 from tool_search.values.json import compact_json
 from tool_search.values.redaction import redacted_text
 from tool_search.values.shortening import cut

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Sized
 from contextlib import aclosing
 from typing import Any
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import HistorySettings, ToolSearchConfig
-from tool_search.conversation.calls import CallDecision, CallResult
-from tool_search.conversation.record import ConversationRecord
-from tool_search.conversation.search_services import SearchServices
-from tool_search.conversation.session import Session
-from tool_search.discovery.services import SearchesCatalogs
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.calls import CallDecision, CallResult
+from tool_search.core.conversation.record import ConversationRecord
+from tool_search.core.conversation.session import Session
+from tool_search.core.messages import ToolCall
+from tool_search.core.services import SearchesCatalogs
+from tool_search.core.strategies import ToolsAssembler, ToolSearchStrategy
+from tool_search.discovery.search_services import SearchServices
 from tool_search.errors import ConfigurationError, SessionError
 from tool_search.execution.call_runner import CallRunner
-from tool_search.messages import ToolCall
-from tool_search.strategies import ToolsAssembler, ToolSearchStrategy
 
 __all__ = ["ToolSearchSession"]
 

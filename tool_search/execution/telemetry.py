@@ -8,11 +8,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import Message, RequestPlan, ToolCall
 from tool_search.events import Done, RequestFinished, RequestStarted, TurnEvent
 from tool_search.execution.context import ToolContext
 from tool_search.execution.results import ExecutionResult, FinishedCall
-from tool_search.messages import Message, RequestPlan, ToolCall
 
 __all__ = ["CallSpan", "CallTelemetry", "RequestSpan", "TurnSpan", "TurnTelemetry"]
 

@@ -10,7 +10,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from tool_search.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.messages import ImagePart, ToolCall
 from tool_search.errors import SourceError, ToolSearchError
 from tool_search.events import ToolFinished
 from tool_search.execution import CallOptions, CallRunner, Permissions, ToolExecutor
@@ -29,7 +30,6 @@ from tool_search.gateway.config import GatewayConfig
 from tool_search.gateway.middleware import CallLogging, SecurityMiddleware
 from tool_search.gateway.offer import Offer
 from tool_search.i18n import Language, text
-from tool_search.messages import ImagePart, ToolCall
 from tool_search.sources.results import is_long_answer
 from tool_search.values.clean_text import clean_line
 from tool_search.values.json import compact_json

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tool_search.conversation.search_trail import SearchTrail
-from tool_search.discovery.services import Lesson
+from tool_search.core.services import Lesson
+from tool_search.discovery.search_trail import SearchTrail
 from tool_search.gateway.exposure import ExposedTools, ExposureSettings
 from tool_search.gateway.offer import Offer
 from tool_search.sources.base import ListKind

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import ConfigurationError, SessionError
 from tool_search.execution import FunctionExecutor, ToolExecutor
 from tool_search.gateway.calls import GatewayCalls

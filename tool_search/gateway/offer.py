@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.naming import NameBook, Source
-from tool_search.catalog.text_limits import TextLimits
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.naming import NameBook, Source
+from tool_search.core.catalog.text_limits import TextLimits
+from tool_search.core.catalog.tool import Tool
 from tool_search.gateway.config import GatewayConfig
 from tool_search.gateway.exposure import OfferedTool
 from tool_search.gateway.middleware import Enricher, ToolFilter

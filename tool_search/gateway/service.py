@@ -14,9 +14,10 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.config.search import SearchSettings
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.results import SearchResult
 from tool_search.errors import ConfigurationError, SourceError, ToolSearchError
 from tool_search.execution.context import ToolExecutor
 from tool_search.gateway.answers import (
@@ -43,7 +44,6 @@ from tool_search.gateway.offer import HeldTools, Offer, OfferBuilder, definition
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.i18n import LANGUAGES, Language, text
 from tool_search.inspector.mcp_calls import ListedTools, McpRecords, UnderWay
-from tool_search.search.index.protocol import SearchResult
 from tool_search.sources.base import MISSING_CAPABILITY, ListKind
 from tool_search.stores.base import EvidenceStore
 from tool_search.values.arguments import read_arguments

@@ -20,8 +20,8 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tool_search.catalog.tool import Tool
-from tool_search.conversation.calls import RunCall
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.calls import RunCall
 from tool_search.hosts.chain import ChainItem, ExchangeChain
 from tool_search.hosts.kept_names import KeptNames
 from tool_search.hosts.tool_search import ToolSearch

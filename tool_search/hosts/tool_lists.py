@@ -7,10 +7,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from threading import Lock
 from typing import Any
 
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.formats import tool_from_definition
-from tool_search.catalog.naming import NameBook, Source
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.naming import NameBook, Source
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import InvalidToolError
 from tool_search.execution.functions import ExecutableTool, tool_from_function
 from tool_search.values.json import compact_json, shown

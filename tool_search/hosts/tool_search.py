@@ -10,29 +10,29 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from tool_search.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.catalog.near_copies import copies_of
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.conversation.record import ConversationRecord
-from tool_search.conversation.search_services import SearchServices
-from tool_search.conversation.view import ViewServices
+from tool_search.core.catalog.catalog import CorePolicy, ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.record import ConversationRecord
+from tool_search.core.conversation.view import ViewServices
+from tool_search.core.messages import Notice
+from tool_search.core.results import SearchResult, Votes
+from tool_search.core.services import Lesson
+from tool_search.core.strategies import ToolsAssembler
+from tool_search.discovery.search_services import SearchServices
 from tool_search.discovery.search_tool import clean_match
-from tool_search.discovery.services import Lesson
 from tool_search.errors import ConfigurationError
 from tool_search.hosts.indexes import SharedIndexes
 from tool_search.hosts.learning import HostLearning
 from tool_search.hosts.tool_lists import HostTools
 from tool_search.hosts.view import ToolView
 from tool_search.i18n import language_of, text
-from tool_search.messages import Notice
 from tool_search.search import ToolSearchIndex
 from tool_search.search.explained import explained_matches
 from tool_search.search.index.older_first import search_older_first
-from tool_search.search.index.protocol import SearchResult, Votes
 from tool_search.search.learned import with_votes
 from tool_search.stores.base import EvidenceStore
-from tool_search.strategies import ToolsAssembler
 from tool_search.values.json import shown
 from tool_search.values.redaction import log_failure
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.conversation.search_services import SearchServices
-from tool_search.conversation.view import View, ViewOptions, ViewServices
-from tool_search.strategies import ToolsAssembler
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.conversation.view import View, ViewOptions, ViewServices
+from tool_search.core.strategies import ToolsAssembler
+from tool_search.discovery.search_services import SearchServices
 
 __all__ = ["ToolView"]
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tool_search.catalog.tokens import estimate_tokens
+from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.results import SearchResult
 from tool_search.inspector.masking import Masker
 from tool_search.inspector.recorder import Explain
 from tool_search.inspector.recording import Recording
@@ -24,7 +25,6 @@ from tool_search.inspector.records import (
     RequestRow,
     SearchRecord,
 )
-from tool_search.search.index.protocol import SearchResult
 from tool_search.values.json import compact_json
 
 __all__ = ["ListedTools", "McpRecords", "UnderWay"]

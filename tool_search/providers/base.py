@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
-from tool_search.messages import Message, RequestPlan, ToolCall
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.messages import Message, RequestPlan, ToolCall
+from tool_search.core.profiles import ProviderProfile
 
 __all__ = [
     "CallDelta",

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from tool_search.catalog.names import wire_name
-from tool_search.catalog.tool import Tool
-from tool_search.config.kinds import SchemaRules
-from tool_search.config.strategies import StrategyFacts
+from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.omissions import Measure, OmissionReason
+from tool_search.core.kinds import SchemaRules
+from tool_search.core.messages import NoticeCode
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.strategy_facts import StrategyFacts
 from tool_search.errors import ConfigurationError, ProviderError
-from tool_search.messages import NoticeCode
 from tool_search.providers.known import NO_SIGNATURE
-from tool_search.providers.omissions import Measure, OmissionReason
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.refusals import Meaning, named_limits, read_answers
 from tool_search.providers.refused_tools import SentTools, refused_tools
 

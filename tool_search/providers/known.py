@@ -16,10 +16,10 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Literal, TypedDict, cast
 
-from tool_search.catalog.names import NameShape
-from tool_search.config.kinds import CacheKind, Dialect, MessageRules, SchemaRules
 from tool_search.config.providers import ProfileSettings
-from tool_search.config.strategies import ProviderStrategy
+from tool_search.core.catalog.names import NameShape
+from tool_search.core.kinds import CacheKind, Dialect, MessageRules, SchemaRules
+from tool_search.core.strategy_facts import ProviderStrategy
 
 __all__ = [
     "CLAUDE_MAX_DEFERRED",

@@ -10,11 +10,12 @@ from types import MappingProxyType
 from typing import Literal
 from urllib.parse import urlsplit
 
-from tool_search.catalog.names import NameRule
 from tool_search.config.bot import ProviderConfig
-from tool_search.config.kinds import Dialect, SearchForm, dialect_of
 from tool_search.config.providers import ProfileSettings
-from tool_search.config.strategies import (
+from tool_search.core.catalog.names import NameRule
+from tool_search.core.kinds import Dialect, SearchForm, dialect_of
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.strategy_facts import (
     AUTO,
     StrategyChoice,
     StrategyFacts,
@@ -29,7 +30,6 @@ from tool_search.providers.known import (
     known_facts,
     stated_facts,
 )
-from tool_search.providers.profiles import ProviderProfile
 
 __all__ = ["profile_for", "profile_of"]
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tool_search.config.kinds import CacheKind
-from tool_search.messages import (
+from tool_search.core.kinds import CacheKind
+from tool_search.core.messages import (
     DeclaredTool,
     Message,
     NoticeCode,
@@ -19,7 +19,7 @@ from tool_search.messages import (
     RequestPlan,
     ToolList,
 )
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.profiles import ProviderProfile
 
 __all__ = [
     "LATE_CALL",

@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
-from tool_search.catalog.names import wire_name
 from tool_search.catalog.schema.declared import declared_schema
-from tool_search.catalog.tool import Tool
-from tool_search.config.strategies import StrategyFacts
-from tool_search.messages import DeclaredTool
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import DeclaredTool
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.strategy_facts import StrategyFacts
 
 __all__ = ["SentTools", "refused_tools"]
 

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tool_search.catalog.tokens import estimate_tokens
+from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.results import SearchMatch, SearchResult
 from tool_search.hosts.chain import chain_digests
 from tool_search.inspector.masking import Masker
 from tool_search.inspector.prompts import LastPrompts, SentPrompt, compare_prompts
@@ -33,7 +34,6 @@ from tool_search.proxy.requests import CREDENTIALS, ClientRequest, object_in
 from tool_search.proxy.settings import ProxyConfig
 from tool_search.proxy.tools import ClientTools
 from tool_search.proxy.turn import Search, Turn
-from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.values.json import compact_json
 
 __all__ = ["Inspection"]

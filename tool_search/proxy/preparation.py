@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import SearchResult
 from tool_search.errors import SessionError
 from tool_search.hosts.chain import ExchangeChain
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.hosts.view import ToolView
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.proxy.history import History, Moment, continued, restore
 from tool_search.proxy.report import PassReason
 from tool_search.proxy.requests import ClientRequest, has_tools, profile_of_request
 from tool_search.proxy.settings import ProxyConfig
 from tool_search.proxy.tools import ClientTools, ToolLists
 from tool_search.proxy.turn import Turn
-from tool_search.search.index.protocol import SearchResult
 from tool_search.stores.base import EvidenceStore
 
 __all__ = ["Preparation"]

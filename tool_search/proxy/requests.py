@@ -11,11 +11,11 @@ import httpx2
 from tool_search.adapters.wire.incoming import TooLargeError, parse_json
 from tool_search.adapters.wire.values import mended_value
 from tool_search.config.limits import LimitSettings
-from tool_search.config.strategies import AUTO
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.strategy_facts import AUTO
 from tool_search.hosts.chain import owner_digest
 from tool_search.inspector.access import TOKEN_HEADER
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.proxy.dialects.base import JSON, Emulated, WireDialect
 from tool_search.proxy.history import Exchange
 from tool_search.proxy.report import Report

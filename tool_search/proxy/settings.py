@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from tool_search.config.conversation import ToolSearchConfig, bound_embedder
-from tool_search.config.kinds import Dialect
 from tool_search.config.limits import LimitSettings
 from tool_search.config.loading import load_settings, settings_from_mapping
 from tool_search.config.settings import Settings
+from tool_search.core.kinds import Dialect
 from tool_search.errors import ConfigurationError
 from tool_search.inspector.access import LOOPBACK
 from tool_search.inspector.settings import InspectorSettings

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
 
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.formats import tool_from_definition
-from tool_search.catalog.naming import Source
-from tool_search.catalog.tokens import estimate_tokens
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.naming import Source
+from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import DuplicateToolError, InvalidToolError
 from tool_search.proxy.clients import is_core, server_of
 from tool_search.proxy.dialects.base import JSON, WireDialect, WireTool

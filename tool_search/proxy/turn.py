@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tool_search.catalog.names import wire_name
-from tool_search.catalog.tokens import estimate_tokens
-from tool_search.catalog.tool import Tool
-from tool_search.conversation.calls import AnsweredCall, CallResult, RunCall, result_message
+from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.calls import AnsweredCall, CallResult, RunCall, result_message
+from tool_search.core.messages import Message, RequestPlan, ToolCall, ToolList, user_message
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import SearchResult
 from tool_search.hosts.chain import ChainItem, ExchangeChain
 from tool_search.hosts.view import ToolView
 from tool_search.i18n import text
-from tool_search.messages import Message, RequestPlan, ToolCall, ToolList, user_message
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.proxy.dialects.base import (
     JSON,
     ListedTool,
@@ -35,7 +36,6 @@ from tool_search.proxy.history import (
 )
 from tool_search.proxy.stored import stored_answers
 from tool_search.proxy.tools import ClientTools
-from tool_search.search.index.protocol import SearchResult
 from tool_search.values.json import compact_json, json_bytes
 
 __all__ = ["Search", "Turn"]

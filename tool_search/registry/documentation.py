@@ -15,7 +15,7 @@ from itertools import chain
 from threading import Lock
 from typing import Any, Literal, get_args
 
-from tool_search.catalog.tool import Tool, schema_of
+from tool_search.core.catalog.tool import Tool, schema_of
 from tool_search.errors import InvalidDocsError, ToolNotFoundError
 from tool_search.registry.facts import ToolFacts, facts_of
 from tool_search.values.json import JSON, plain_copy, shown

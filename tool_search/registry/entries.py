@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from tool_search.catalog.formats import tool_from_definition
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import InvalidToolError
 from tool_search.registry.backends import Backend
 from tool_search.registry.facts import ToolSummary, meta_facts, summary_of

@@ -8,14 +8,14 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import ToolCall
 from tool_search.errors import InvalidBackendError, RegistryError
 from tool_search.execution.call import KnowsTools
 from tool_search.execution.function_executor import FunctionExecutor
 from tool_search.execution.functions import ExecutableTool
 from tool_search.execution.results import ExecutionResult, failure_result
 from tool_search.execution.tasks import closing
-from tool_search.messages import ToolCall
 from tool_search.registry.backends import Backend
 from tool_search.values.json import compact_json, shown
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tool_search.catalog.ids import normal_tags
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.ids import normal_tags
+from tool_search.core.catalog.tool import Tool
 
 __all__ = ["ToolFacts", "ToolSummary", "facts_of", "meta_facts", "summary_of"]
 

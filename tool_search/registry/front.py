@@ -13,15 +13,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tool_search.catalog.text_limits import TextLimits
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.text_limits import TextLimits
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import ToolCall
 from tool_search.errors import RegistryError, UnstableOrderError
 from tool_search.execution.call_runner import CallOptions, CallRunner
 from tool_search.execution.context import ToolContext
 from tool_search.execution.functions import ExecutableTool
 from tool_search.execution.results import ExecutionResult, Failure
 from tool_search.i18n import Language, text
-from tool_search.messages import ToolCall
 from tool_search.registry.pages import Page
 from tool_search.values.clean_text import cut_schema, cut_text
 from tool_search.values.json import compact_json, plain_copy, shown

@@ -9,9 +9,9 @@ from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.naming import NameBook
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.naming import NameBook
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import (
     InvalidBackendError,
     InvalidToolError,

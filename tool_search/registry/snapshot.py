@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.ids import normal_tags
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.ids import normal_tags
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.results import SearchMatch, ToolSearchIndex
 from tool_search.errors import SearchError, ToolSearchError, UnstableOrderError
 from tool_search.execution.results import describe_exception
 from tool_search.registry.facts import ToolSummary
 from tool_search.search.build import build_index
-from tool_search.search.index.protocol import SearchMatch, ToolSearchIndex
 from tool_search.search.text.query_language import selected_names
 
 if TYPE_CHECKING:

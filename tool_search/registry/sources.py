@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tool_search.catalog.naming import Source
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.naming import Source
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import InvalidToolError
 
 __all__ = ["SourceBook"]

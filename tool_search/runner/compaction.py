@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+from tool_search.core.messages import Message, Notice
 from tool_search.execution.session import ToolSearchSession
-from tool_search.messages import Message, Notice
 
 __all__ = ["Compact", "compacted"]
 

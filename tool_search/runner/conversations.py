@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 
-from tool_search.conversation.record import KeyedTurn
+from tool_search.core.conversation.record import KeyedTurn
 from tool_search.execution.session import ToolSearchSession
 from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.turn_watch import TurnWatch

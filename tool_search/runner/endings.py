@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tool_search.messages import Notice
+from tool_search.core.messages import Notice
 from tool_search.providers.base import ReplyEnd
 
 __all__ = ["ending_notice"]

@@ -9,16 +9,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import Message, ReferencePart, RequestPlan
+from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import ProviderError
 from tool_search.events import Done, RequestFinished, RequestStarted, RunnerEvent, TurnEvent
 from tool_search.execution import CallOptions
 from tool_search.execution.tasks import closing
 from tool_search.execution.telemetry import RequestSpan, TurnSpan, TurnTelemetry
-from tool_search.messages import Message, ReferencePart, RequestPlan
 from tool_search.providers.base import ReplyEnd, ReplyEvent, Usage
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.runner.observers import TurnObservers
 from tool_search.runner.observing import current_conversation, log_request
 

@@ -13,12 +13,12 @@ from pydantic import SecretStr
 from tool_search.config.bot import ProviderConfig, api_keys, provider_from_string
 from tool_search.config.limits import LimitSettings
 from tool_search.config.providers import ProfileSettings
+from tool_search.core.messages import Notice, Phase, RequestPlan, ToolList
+from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import ConfigurationError, UnsupportedStrategyError
 from tool_search.i18n import Language, text
-from tool_search.messages import Notice, Phase, RequestPlan, ToolList
 from tool_search.providers.base import ChatProvider, ConnectedProvider
 from tool_search.providers.errors import ProviderHealth
-from tool_search.providers.profiles import ProviderProfile
 
 __all__ = [
     "COOLDOWN_S",

@@ -12,15 +12,15 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 
-from tool_search.conversation.history import unanswered_calls
-from tool_search.conversation.record import ConversationRecord, KeyedTurn, message_to_dict
+from tool_search.core.conversation.history import unanswered_calls
+from tool_search.core.conversation.record import ConversationRecord, KeyedTurn, message_to_dict
+from tool_search.core.messages import ContentPart, Message, Notice, user_message
 from tool_search.errors import SessionError
 from tool_search.events import Done, ToolFinished
 from tool_search.execution import TurnCalls
 from tool_search.execution.background import Background
 from tool_search.execution.session import ToolSearchSession
 from tool_search.i18n import text
-from tool_search.messages import ContentPart, Message, Notice, user_message
 from tool_search.providers.base import Usage
 from tool_search.runner.conversations import OpenConversation
 from tool_search.runner.observed_turn import ObservedTurn

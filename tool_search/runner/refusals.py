@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tool_search.catalog.names import NameRule, wire_name
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.names import NameRule, wire_name
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import Notice, Phase, RequestPlan, ToolList
+from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import ProviderError
-from tool_search.messages import Notice, Phase, RequestPlan, ToolList
 from tool_search.providers.errors import MAX_REPEATS, Action, ErrorAction, classify_error
 from tool_search.providers.known import EVER_KEPT_NAMES
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.refused_tools import SentTools
 from tool_search.runner.providers import PlainerForm, ProviderPool, changes
 from tool_search.values.redaction import redacted_text

@@ -18,12 +18,15 @@ from contextlib import AsyncExitStack, aclosing, nullcontext, suppress
 from dataclasses import replace
 from functools import cache, partial
 
-from tool_search.catalog.catalog import CorePolicy, ToolCatalog
-from tool_search.catalog.naming import NameBook
 from tool_search.config.conversation import HistorySettings, ToolSearchConfig
-from tool_search.conversation.record import ConversationRecord
+from tool_search.core.catalog.catalog import CorePolicy, ToolCatalog
+from tool_search.core.catalog.naming import NameBook
+from tool_search.core.conversation.record import ConversationRecord
+from tool_search.core.discovery.state import Discovery
+from tool_search.core.messages import ContentPart, Notice, user_message
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.strategies import StrategySet, ToolsAssembler, ToolSearchStrategy
 from tool_search.discovery.catalog_notices import catalog_notices
-from tool_search.discovery.state import Discovery
 from tool_search.errors import ConfigurationError, SessionError, ToolSearchError
 from tool_search.events import Done, ProviderSwitched, RunnerEvent, RunnerWarning
 from tool_search.execution import (
@@ -43,9 +46,7 @@ from tool_search.execution.background import LARGE_CATALOG, Background
 from tool_search.execution.batch import in_call
 from tool_search.execution.session import ToolSearchSession
 from tool_search.i18n import language_of, text
-from tool_search.messages import ContentPart, Notice, user_message
 from tool_search.providers.base import ChatProvider, Usage
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.compaction import Compact, compacted
 from tool_search.runner.conversations import OpenConversation, OpenConversations
@@ -60,7 +61,6 @@ from tool_search.search.build import build_index
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
 from tool_search.stores.backlog import Backlog
 from tool_search.stores.keeping import ConversationKeeper, KeptConversation
-from tool_search.strategies import StrategySet, ToolsAssembler, ToolSearchStrategy
 
 __all__ = ["ToolSearchRunner"]
 

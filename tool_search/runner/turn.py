@@ -18,9 +18,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tool_search.conversation.calls import CallDecision
-from tool_search.discovery.definitions import CALL_TOOL_NAME
-from tool_search.discovery.state import Discovery
+from tool_search.core.conversation.calls import CallDecision
+from tool_search.core.conversation.omissions import OF_PICTURES, OmissionReason
+from tool_search.core.discovery.definitions import CALL_TOOL_NAME
+from tool_search.core.discovery.state import Discovery
+from tool_search.core.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
+from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import AllProvidersFailedError, ProviderError
 from tool_search.events import (
     ContentLeftOut,
@@ -37,11 +40,8 @@ from tool_search.execution.background import Background
 from tool_search.execution.session import ToolSearchSession
 from tool_search.execution.tasks import closing
 from tool_search.i18n import text
-from tool_search.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
 from tool_search.providers.errors import NOTICES_OF_ACTIONS, ErrorAction
-from tool_search.providers.omissions import OF_PICTURES, OmissionReason
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import LATE_CALL, PrefixMonitor
 from tool_search.providers.refused_tools import SentTools
 from tool_search.runner.compaction import Compact, compacted

@@ -11,7 +11,6 @@ from importlib import import_module
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any
 
-from tool_search.catalog.tool import Tool
 from tool_search.config.engines import (
     EMBEDDING_ENGINES,
     ENGINES,
@@ -20,6 +19,8 @@ from tool_search.config.engines import (
     PresetRow,
     installed_engines,
 )
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.results import ToolSearchIndex
 from tool_search.errors import (
     ConfigurationError,
     DuplicateToolError,
@@ -27,7 +28,6 @@ from tool_search.errors import (
     SearchError,
 )
 from tool_search.search.engines.options import EngineOptions
-from tool_search.search.index.protocol import ToolSearchIndex
 from tool_search.search.index.ranking import RankedIndex, Scorer
 from tool_search.search.vectors.embedder import Embedder, EmbeddingProgress
 from tool_search.search.vectors.store import VectorStore

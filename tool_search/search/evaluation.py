@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from tool_search.search.index.protocol import ToolSearchIndex
+from tool_search.core.results import ToolSearchIndex
 
 __all__ = ["EvaluationReport", "JudgedQuery", "evaluate"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.results import ToolSearchIndex
 from tool_search.search.index.explanation import Explanation
-from tool_search.search.index.protocol import ToolSearchIndex
 from tool_search.search.index.ranking import RankedIndex
 from tool_search.search.text.documents import FieldName, field_texts
 from tool_search.search.text.query import query_terms

@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.results import ToolSearchIndex
 from tool_search.i18n import Sentence
 from tool_search.search.evaluation import JudgedQuery
-from tool_search.search.index.protocol import ToolSearchIndex
 from tool_search.search.text.documents import tool_terms
 from tool_search.search.text.query import query_terms
 

@@ -6,14 +6,14 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.naming import NameBook, Source
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.naming import NameBook, Source
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import ToolCall
 from tool_search.execution import ExecutableTool, FunctionExecutor, ToolExecutor, named_tools
 from tool_search.execution.context import CallChannel, ToolContext
 from tool_search.execution.results import ExecutionEvent, ExecutionResult, failure_result
 from tool_search.execution.tasks import CallClock, closing
-from tool_search.messages import ToolCall
 from tool_search.sources.base import ToolSource
 from tool_search.values.json import compact_json
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tool_search.catalog.formats import tool_from_definition
-from tool_search.catalog.naming import Source
-from tool_search.catalog.text_limits import TextLimits
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.naming import Source
+from tool_search.core.catalog.text_limits import TextLimits
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import InvalidToolError
 from tool_search.values.json import shown
 

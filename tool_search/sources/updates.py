@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 
-from tool_search.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.errors import ToolSearchError
 from tool_search.execution import ToolExecutor

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from tool_search.conversation.record import ConversationRecord
-from tool_search.discovery.state import Discovery
+from tool_search.core.conversation.record import ConversationRecord
+from tool_search.core.discovery.state import Discovery
 from tool_search.search.learned import Evidence
 
 __all__ = [

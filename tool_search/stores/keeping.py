@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from tool_search.conversation.history import pair_results
-from tool_search.conversation.record import ConversationRecord, KeyedTurn
-from tool_search.conversation.thinking import ThinkingRecord
-from tool_search.discovery.state import Discovery, DiscoveryState
+from tool_search.core.conversation.history import pair_results
+from tool_search.core.conversation.record import ConversationRecord, KeyedTurn
+from tool_search.core.conversation.thinking import ThinkingRecord
+from tool_search.core.discovery.state import Discovery, DiscoveryState
+from tool_search.core.messages import Message, Notice
 from tool_search.errors import StoreError, UnreadableRecordError
 from tool_search.i18n import text
-from tool_search.messages import Message, Notice
 from tool_search.stores import (
     ConversationKey,
     ConversationStore,

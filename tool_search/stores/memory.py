@@ -9,8 +9,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from tool_search.conversation.record import ConversationRecord
-from tool_search.discovery.state import Discovery, DiscoveryState
+from tool_search.core.conversation.record import ConversationRecord
+from tool_search.core.discovery.state import Discovery, DiscoveryState
 from tool_search.search.learned import (
     Evidence,
     forgetting_time,

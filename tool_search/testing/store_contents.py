@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.conversation.record import (
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.record import (
     BegunCall,
     ConversationRecord,
     KeyedTurn,
     ShadowTurn,
     message_digest,
 )
-from tool_search.conversation.thinking import ThinkingRecord
-from tool_search.discovery.state import Discovery
+from tool_search.core.conversation.thinking import ThinkingRecord
+from tool_search.core.discovery.state import Discovery
+from tool_search.core.messages import ImagePart, Message, NativeReply, TextPart, ToolCall
 from tool_search.execution.session import ToolSearchSession
-from tool_search.messages import ImagePart, Message, NativeReply, TextPart, ToolCall
 from tool_search.providers.profile_choice import profile_for
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import Grant

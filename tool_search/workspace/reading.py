@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from tool_search.core.messages import ImagePart, TextPart
 from tool_search.execution import ExecutableTool, ToolContext, tool_from_function
-from tool_search.messages import ImagePart, TextPart
 from tool_search.workspace.notebooks import NotebookFile
 from tool_search.workspace.texts import ReadFiles, TextFile, number_lines
 from tool_search.workspace.workspace import StoredFile, Workspace, WorkspaceError

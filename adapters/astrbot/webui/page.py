@@ -13,10 +13,10 @@ from tool_search.adapters.astrbot.run import AstrBotConversation, tokens_of
 from tool_search.adapters.astrbot.settings import AstrBotSettings
 from tool_search.adapters.astrbot.status import unmatched_patterns
 from tool_search.adapters.astrbot.webui.activity import Activity, Moment
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.near_copies import copies_of
-from tool_search.catalog.tool import Tool
-from tool_search.discovery.modes import tool_tokens
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.discovery.modes import tool_tokens
 from tool_search.discovery.search_tool import clean_description
 from tool_search.i18n import language_of_locale
 from tool_search.search import ToolSearchIndex, build_index

@@ -9,7 +9,7 @@ import pytest
 from tests.adapters.contract import plan_of
 from tool_search.adapters.anthropic.reply import StreamedReply, events_of, from_wire
 from tool_search.adapters.sdk.failures import ReplyFailedError
-from tool_search.messages import ToolCall
+from tool_search.core.messages import ToolCall
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent, Usage
 from tool_search.providers.profile_choice import profile_for
 

@@ -15,9 +15,9 @@ from inline_snapshot import snapshot
 from tests.adapters.contract import QUESTION, WEATHER, plan_of
 from tests.adapters.plans import plans
 from tool_search.adapters.anthropic.wire import encode, encode_tools, to_wire
-from tool_search.catalog.names import NameRule
-from tool_search.catalog.tool import Tool
-from tool_search.messages import (
+from tool_search.core.catalog.names import NameRule
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import (
     DeclaredTool,
     ImagePart,
     Message,
@@ -28,8 +28,8 @@ from tool_search.messages import (
     ToolCall,
     ToolList,
 )
+from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.testing import check_anthropic
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")

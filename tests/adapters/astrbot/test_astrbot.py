@@ -17,9 +17,9 @@ from tool_search.adapters.astrbot.kept import JsonFile, KeptConversation, KeptCo
 from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun
 from tool_search.adapters.astrbot.settings import read_settings
 from tool_search.adapters.astrbot.tools import TranslatedTools, is_new, kind_of, neutral_history
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
 from tool_search.execution.session import ToolSearchSession
 from tool_search.providers.profile_choice import profile_for
 

@@ -24,7 +24,7 @@ from tool_search.adapters.astrbot.settings import (
     read_settings,
     usable_engines,
 )
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 
 
 class Provider:

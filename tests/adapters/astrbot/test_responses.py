@@ -13,12 +13,12 @@ from tool_search.adapters.astrbot.responses import ResponsesHook, with_searches
 from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun
 from tool_search.adapters.astrbot.toolset import NativeTools
 from tool_search.adapters.openai_responses.tools import wire_tools
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.profiles import ProviderProfile
 from tool_search.execution.session import ToolSearchSession
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.testing.openai_responses.rules import check_openai_responses
 
 NATIVE = profile_for("openai_responses", "gpt-5.4")

@@ -11,7 +11,7 @@ from tests.conversations import OPENAI
 from tool_search import Tool, ToolCatalog, ToolSearchConfig, ToolSearchSession
 from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun
 from tool_search.adapters.astrbot.tools import TranslatedTools
-from tool_search.conversation.calls import RunCall
+from tool_search.core.conversation.calls import RunCall
 
 LISTED = {
     "send_mail": Tool(name="send_mail", kind="mcp", server="mail"),

@@ -12,14 +12,14 @@ from openai.types.chat import ChatCompletionMessage
 from tests.adapters.recorded.traffic import WRITERS
 from tests.conversations import CLAUDE, OPENAI, Chat, toolbox
 from tool_search.adapters.openai_chat import history_from_wire
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import ImagePart, Message, NativeReply, TextPart, ToolCall
+from tool_search.core.profiles import ProviderProfile
 from tool_search.execution.session import ToolSearchSession
 from tool_search.i18n import Language
-from tool_search.messages import ImagePart, Message, NativeReply, TextPart, ToolCall
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.testing import check_request
 
 USER = {"role": "user", "content": "Hi."}

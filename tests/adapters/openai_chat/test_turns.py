@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.adapters.contract import plan_of
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_chat.turns import nine_characters
-from tool_search.messages import Message, ToolCall
+from tool_search.core.messages import Message, ToolCall
 from tool_search.providers.profile_choice import profile_for
 from tool_search.testing import check_openai_chat
 

@@ -14,8 +14,8 @@ from inline_snapshot import snapshot
 from tests.adapters.contract import QUESTION, plan_of
 from tests.adapters.plans import plans
 from tool_search.adapters.openai_chat.wire import encode, to_wire
-from tool_search.catalog.tool import Tool
-from tool_search.messages import (
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import (
     ImagePart,
     Message,
     NativeReply,

@@ -13,13 +13,13 @@ from tests.adapters.openai_responses.test_wire import CLIENT, found, items, sear
 from tests.adapters.recorded.traffic import WRITERS
 from tests.conversations import OPENAI
 from tool_search.adapters.openai_responses.history import history_from_wire
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import ImagePart, Message, TextPart, ToolCall
+from tool_search.core.profiles import ProviderProfile
 from tool_search.execution.session import ToolSearchSession
-from tool_search.messages import ImagePart, Message, TextPart, ToolCall
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.testing import check_request
 
 OTHER = profile_for("openai_responses", "gpt-5.5")

@@ -12,8 +12,8 @@ from tests.adapters.contract import plan_of
 from tests.adapters.openai_responses.test_wire import CLIENT, KEEPING, found, searching
 from tool_search.adapters.openai_responses.reply import StreamedReply, events_of, from_wire
 from tool_search.adapters.sdk.failures import ReplyFailedError
-from tool_search.catalog.tool import Tool
-from tool_search.messages import ToolCall
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import ToolCall
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 
 SAID = {

@@ -12,8 +12,8 @@ from tests.adapters.contract import QUESTION, WEATHER, plan_of
 from tool_search.adapters.openai_responses.reply import from_wire
 from tool_search.adapters.openai_responses.wire import encode, to_wire
 from tool_search.catalog.schema.declared import declared_schema
-from tool_search.catalog.tool import Tool
-from tool_search.messages import (
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import (
     DeclaredTool,
     ImagePart,
     Message,

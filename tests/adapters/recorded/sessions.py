@@ -17,17 +17,17 @@ import yaml
 
 from tests.adapters.recorded.comparing import COMPARERS, MESSAGES, SEARCH_TOOLS
 from tests.adapters.recorded.traffic import DIALECTS, IMPORTERS, READERS, RECORDED, WRITERS
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.config.kinds import Dialect
-from tool_search.conversation.calls import AnsweredCall, CallResult
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.calls import AnsweredCall, CallResult
+from tool_search.core.kinds import Dialect
+from tool_search.core.messages import Message, RequestPlan, ToolCall
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import SearchResult
 from tool_search.execution.session import ToolSearchSession
-from tool_search.messages import Message, RequestPlan, ToolCall
 from tool_search.providers.base import ReplyEnd
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.protocol import SearchResult
 
 Way = Literal["auto", "generic", "deferred", "hosted"]
 """How a session tells of tools: as is known best, by a list, or a form of Responses."""

@@ -14,15 +14,15 @@ from tests.adapters.recorded.comparing import MESSAGES
 from tests.adapters.recorded.sessions import SEARCH, Exchange, recordings
 from tests.adapters.recorded.test_replies import TARGETS
 from tests.adapters.recorded.traffic import IMPORTERS, REASON, RECORDED, WRITERS
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import Message
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import SearchResult
 from tool_search.execution.session import ToolSearchSession
 from tool_search.i18n import LANGUAGES, text
-from tool_search.messages import Message
 from tool_search.providers.profile_choice import profile_for
-from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.protocol import SearchResult
 from tool_search.testing import check_request
 
 needs_recordings = pytest.mark.skipif(not RECORDED.is_dir(), reason=REASON)

@@ -17,12 +17,12 @@ from tool_search.adapters.anthropic.history import history_from_wire
 from tool_search.adapters.openai_responses import history as openai_responses_history
 from tool_search.adapters.openai_responses import reply as openai_responses_reply
 from tool_search.adapters.sdk.failures import ReplyFailedError
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.config.kinds import Dialect
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.kinds import Dialect
+from tool_search.core.messages import Message
 from tool_search.execution.session import ToolSearchSession
-from tool_search.messages import Message
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 from tool_search.providers.profile_choice import profile_for
 from tool_search.testing import check_request

@@ -18,7 +18,7 @@ from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.adapters.openai_responses.wire import history_digest
-from tool_search.messages import (
+from tool_search.core.messages import (
     DeclaredTool,
     KeptWork,
     NativeReply,
@@ -26,7 +26,7 @@ from tool_search.messages import (
     RequestPlan,
     ToolList,
 )
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.profiles import ProviderProfile
 
 _IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 

@@ -19,8 +19,8 @@ from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.catalog.schema.declared import declare, declared_schema
 from tool_search.catalog.schema.keys import is_wire_key, wire_key
-from tool_search.catalog.schemas import TooComplexError
-from tool_search.messages import DeclaredTool, ToolList
+from tool_search.core.catalog.schemas import TooComplexError
+from tool_search.core.messages import DeclaredTool, ToolList
 from tool_search.providers.profile_choice import profile_for
 from tool_search.testing.services.schemas import schema_faults
 from tool_search.testing.strict_schema import function_schema_problem

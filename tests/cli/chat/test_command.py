@@ -11,6 +11,7 @@ import pytest
 from tests.cli.conftest import Command
 from tool_search.cli.chat.plain import PlainScreen
 from tool_search.cli.chat.screen import JsonScreen
+from tool_search.core.messages import ToolCall
 from tool_search.events import (
     ContentLeftOut,
     RunnerEvent,
@@ -18,7 +19,6 @@ from tool_search.events import (
     ToolOutputDelta,
     ToolProgress,
 )
-from tool_search.messages import ToolCall
 from tool_search.testing import Fault, ModelCall, ModelReply, ScriptedModel, StandInServer
 
 File = Callable[[str, str], Path]

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from tests.cli.chat.emulator import Emulator
 from tool_search.cli.chat.terminal import TerminalScreen
+from tool_search.core.messages import ToolCall
 from tool_search.events import (
     Done,
     ProviderSwitched,
@@ -21,7 +22,6 @@ from tool_search.events import (
     ToolsDiscovered,
 )
 from tool_search.i18n import LANGUAGES, Language, text
-from tool_search.messages import ToolCall
 from tool_search.providers.base import Usage
 
 SEARCH = ToolCall(id="1", name="tool_search", arguments='{"query": "hex colour"}')

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import build_index
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.index.ranking import RankedIndex

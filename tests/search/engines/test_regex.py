@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import SearchError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 from tool_search.search.engines.bm25 import Bm25Engine

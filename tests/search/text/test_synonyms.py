@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search import build_index
 from tool_search.search.text.synonyms import synonyms_of
 

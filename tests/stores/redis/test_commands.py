@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 from tests.stores.contents import record
 from tests.stores.redis.servers import NO_SERVER, RedisServer, cluster, has_server, running
 from tests.stores.redis.test_redis import said
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.cli.application import app
-from tool_search.conversation.record import exported_history
-from tool_search.discovery.services import Lesson
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.record import exported_history
+from tool_search.core.services import Lesson
 from tool_search.errors import StoreError
 from tool_search.execution.session import ToolSearchSession
 from tool_search.runner.learning import Learning

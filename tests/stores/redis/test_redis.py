@@ -17,8 +17,8 @@ from tests.stores.contents import discoveries, record, success
 from tests.stores.redis.servers import NO_SERVER, RedisServer, has_server, running
 from tests.stores.writers import Talk
 from tool_search import ConfigurationError, ConversationRecord, Done, StoreError, open_bot
+from tool_search.core.messages import user_message
 from tool_search.errors import UnreadableRecordError
-from tool_search.messages import user_message
 from tool_search.stores import Grant
 from tool_search.stores.backlog import Backlog
 from tool_search.stores.erasure import Selection

@@ -13,7 +13,7 @@ import pytest
 
 from tests.stores.contents import discoveries, kept_in, loaded_names, record, success
 from tool_search import StoreError
-from tool_search.messages import user_message
+from tool_search.core.messages import user_message
 from tool_search.stores import MemoryStore, SQLiteStore
 from tool_search.stores.sqlite import evidence as sqlite_evidence
 

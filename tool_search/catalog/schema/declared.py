@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.parameters import MAX_SCHEMA_BYTES
 from tool_search.catalog.schema.keys import WireKeys
 from tool_search.catalog.schema.plain import is_plain_object, object_schema
 from tool_search.catalog.schema.renaming import ArgumentKeys, Twice, named_keys, renamed
 from tool_search.catalog.schema.repair import Changes, SchemaChange, repaired
 from tool_search.catalog.schema.soundness import is_sound
-from tool_search.catalog.tool import Tool, schema_of
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.parameters import MAX_SCHEMA_BYTES
+from tool_search.core.catalog.tool import Tool, schema_of
 from tool_search.values.json import JSON, compact_json
 
 __all__ = ["DeclaredSchema", "declare", "declared_schema", "schema_json", "text_bytes"]

@@ -14,7 +14,7 @@ from tool_search.catalog.schema.graph import Part, SchemaGraph
 from tool_search.catalog.schema.keys import WireKeys
 from tool_search.catalog.schema.repair import Changes
 from tool_search.catalog.schema.vocabulary import MANY_SCHEMAS, NAMED_SCHEMAS, ONE_SCHEMA
-from tool_search.catalog.schemas import TooComplexError
+from tool_search.core.catalog.schemas import TooComplexError
 from tool_search.values.clean_text import clean_line
 from tool_search.values.packages import has_package
 

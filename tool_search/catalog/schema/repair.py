@@ -24,7 +24,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
 
-from tool_search.catalog.parameters import TYPES, read_type
 from tool_search.catalog.schema.graph import Excess, Part, SchemaGraph, excesses
 from tool_search.catalog.schema.keys import wire_key
 from tool_search.catalog.schema.references import DEFINITIONS, References, Target, pointer_of
@@ -38,6 +37,7 @@ from tool_search.catalog.schema.vocabulary import (
     mended_value,
     modern,
 )
+from tool_search.core.catalog.parameters import TYPES, read_type
 
 __all__ = ["Changes", "SchemaChange", "loosen", "repaired"]
 

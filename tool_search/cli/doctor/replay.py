@@ -12,7 +12,6 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.cli.exits import result_console, say
 from tool_search.cli.files import read_catalog
 from tool_search.cli.options import JsonOption, PrefixOption, StoreOption
@@ -20,14 +19,15 @@ from tool_search.cli.stores import ChosenStore, choose_store
 from tool_search.cli.terminal.language import number, percent, spoken, spoken_language, wrong_use
 from tool_search.config.bot import BotConfig
 from tool_search.config.loading import load_config
-from tool_search.conversation.record import ConversationRecord
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.conversation.record import ConversationRecord
+from tool_search.core.profiles import ProviderProfile
 from tool_search.doctor.checks.tools import load_tools
 from tool_search.doctor.examined import policy_of
 from tool_search.doctor.replay import Prices, Replays, replayed
 from tool_search.doctor.replay_plot import replay_svg
 from tool_search.errors import ConfigurationError, UnreadableRecordError
 from tool_search.providers.profile_choice import profile_for, profile_of
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.values.json import encodable
 
 __all__ = ["replay_command"]

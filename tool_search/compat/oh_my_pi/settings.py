@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Literal, cast, get_args
 
-from tool_search.catalog.catalog import CorePolicy, ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.compat.oh_my_pi.ranking import discoverable
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.config.search import AnswerForm, SearchSettings
-from tool_search.discovery.modes import resolve_mode
+from tool_search.core.catalog.catalog import CorePolicy, ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.discovery.modes import resolve_mode
 from tool_search.errors import ConfigurationError
 
 __all__ = ["DEFAULT_LIMIT", "SEARCH_TOOL_NAME", "DiscoveryMode", "DiscoverySettings"]

@@ -24,8 +24,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.compat.oh_my_pi.answer import (
     DISABLED,
     DiscoveryAnswer,
@@ -41,8 +39,10 @@ from tool_search.compat.oh_my_pi.settings import (
 )
 from tool_search.compat.oh_my_pi.tool import SearchToolBm25
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
-from tool_search.discovery.state import DiscoveryState
-from tool_search.discovery.tool_order import ToolOrder
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.discovery.state import DiscoveryState
+from tool_search.core.discovery.tool_order import ToolOrder
 from tool_search.errors import InvalidToolError
 from tool_search.i18n import Language, text
 from tool_search.values.clean_text import named

@@ -11,8 +11,6 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.compat.oh_my_pi.answer import (
     LIMIT_WRONG,
     QUERY_MISSING,
@@ -29,14 +27,16 @@ from tool_search.compat.oh_my_pi.ranking import (
 )
 from tool_search.compat.oh_my_pi.settings import DEFAULT_LIMIT, SEARCH_TOOL_NAME
 from tool_search.compat.weighted_bm25 import RankedTool
-from tool_search.discovery.search_tool import ToolSearchTool, clean_description
-from tool_search.i18n import Language, text
-from tool_search.search.index.protocol import (
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.results import (
     OhMyPiMatch,
     OhMyPiResult,
     SearchResult,
     ToolSearchIndex,
 )
+from tool_search.discovery.search_tool import ToolSearchTool, clean_description
+from tool_search.i18n import Language, text
 from tool_search.values.clean_text import named
 from tool_search.values.json import encodable
 from tool_search.values.redaction import log_failure

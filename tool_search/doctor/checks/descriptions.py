@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.near_copies import near_copies, words_of
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
 from tool_search.discovery.catalog_language import description_languages, languages_of
 from tool_search.doctor.findings import Finding, KeyPath
 from tool_search.search.misses import ToolFindings

@@ -8,13 +8,13 @@ from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from tool_search.config.bot import ProviderConfig
-from tool_search.config.kinds import Dialect
+from tool_search.core.kinds import Dialect
+from tool_search.core.profiles import ProviderProfile
 from tool_search.doctor.examined import Examined
 from tool_search.doctor.findings import Finding
 from tool_search.errors import ConfigurationError, UnsupportedStrategyError
 from tool_search.providers.known import OWN_HOSTS, known_facts, likely_model, stated_facts
 from tool_search.providers.profile_choice import profile_of
-from tool_search.providers.profiles import ProviderProfile
 
 __all__ = ["check_providers", "is_local", "profile_or_finding"]
 

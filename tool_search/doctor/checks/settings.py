@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import get_args
 
-from tool_search.catalog.catalog import CorePolicy
 from tool_search.config.search import EmbedderSettings
-from tool_search.config.values import SchemaMode
-from tool_search.discovery.modes import resolve_mode, tool_tokens
+from tool_search.core.catalog.catalog import CorePolicy
+from tool_search.core.discovery.modes import resolve_mode, tool_tokens
+from tool_search.core.settings import SchemaMode
 from tool_search.doctor.costs import ProviderCost
 from tool_search.doctor.examined import Examined
 from tool_search.doctor.findings import Finding

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tool_search.bot import FORMER_MODULES, imported_from, tools_from_modules
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.names import NAME_RULES, wire_name
 from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.schema.plain import REFUSED_AT_TOP
-from tool_search.catalog.tool import Tool
-from tool_search.discovery.modes import tool_tokens
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.names import NAME_RULES, wire_name
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.discovery.modes import tool_tokens
 from tool_search.doctor.examined import Examined
 from tool_search.doctor.findings import Finding, KeyPath
 from tool_search.errors import (

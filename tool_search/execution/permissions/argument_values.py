@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from tool_search.catalog.tool import Tool, schema_of
+from tool_search.core.catalog.tool import Tool, schema_of
 from tool_search.execution.permissions.schema_parts import SchemaParts
 from tool_search.values.json import compact_json
 from tool_search.values.readings import Scalar

@@ -25,13 +25,13 @@ from functools import partial
 from typing import Any, Literal
 from weakref import WeakValueDictionary
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.catalog.tool import Tool
 from tool_search.config.permissions import (
     PermissionMode,
     PermissionRules,
     PermissionSettings,
 )
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import ConfigurationError
 from tool_search.execution.context import ToolContext
 from tool_search.execution.functions import ExecutableTool, received_arguments

@@ -10,7 +10,7 @@ import hashlib
 import json
 from functools import lru_cache
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 
 __all__ = ["definition_pin"]
 

@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import NamedTuple
 
-from tool_search.catalog.tool import Tool
 from tool_search.config.permissions import PermissionRules, PermissionSettings
+from tool_search.core.catalog.tool import Tool
 from tool_search.execution.permissions.argument_values import (
     declared_names,
     declares,

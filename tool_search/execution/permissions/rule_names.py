@@ -21,7 +21,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from urllib.parse import unquote
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 
 __all__ = [
     "NamedTools",

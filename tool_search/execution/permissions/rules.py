@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from tool_search.catalog.tool import Tool
 from tool_search.config.permissions import PermissionRules
+from tool_search.core.catalog.tool import Tool
 from tool_search.execution.permissions.argument_values import (
     CallArguments,
     FoundValues,

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tool_search.adapters.anthropic.wire import to_wire
+from tool_search.core.messages import RequestPlan
+from tool_search.core.profiles import ProviderProfile
 from tool_search.hosts.chain import ChainItem
-from tool_search.messages import RequestPlan
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.proxy.dialects.base import (
     JSON,
     CallAnswers,

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tool_search.config.kinds import Dialect
+from tool_search.core.kinds import Dialect
+from tool_search.core.messages import RequestPlan
+from tool_search.core.profiles import ProviderProfile
 from tool_search.hosts.chain import ChainItem
-from tool_search.messages import RequestPlan
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.values.json import compact_json
 
 if TYPE_CHECKING:

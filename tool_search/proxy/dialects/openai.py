@@ -9,8 +9,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from tool_search.messages import RequestPlan
-from tool_search.providers.profiles import ProviderProfile
+from tool_search.core.messages import RequestPlan
+from tool_search.core.profiles import ProviderProfile
 from tool_search.proxy.dialects.base import JSON, WireCall, WireDialect, WireTool
 
 __all__ = ["OpenAIDialect", "item_text", "summed_usage"]

@@ -13,9 +13,9 @@ from functools import partial
 from uuid import uuid4
 
 from tool_search.adapters.openai_chat.wire import to_wire
+from tool_search.core.messages import RequestPlan
+from tool_search.core.profiles import ProviderProfile
 from tool_search.hosts.chain import ChainItem
-from tool_search.messages import RequestPlan
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.proxy.dialects.base import (
     JSON,
     CallAnswers,

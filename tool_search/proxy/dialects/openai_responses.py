@@ -12,9 +12,9 @@ from functools import partial
 from itertools import groupby
 
 from tool_search.adapters.openai_responses.wire import to_wire
+from tool_search.core.messages import RequestPlan
+from tool_search.core.profiles import ProviderProfile
 from tool_search.hosts.chain import ChainItem
-from tool_search.messages import RequestPlan
-from tool_search.providers.profiles import ProviderProfile
 from tool_search.proxy.dialects.base import (
     JSON,
     CallAnswers,

@@ -25,7 +25,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from tool_search import __version__
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search.engines.options import EngineOptions
 from tool_search.search.engines.script_scores import (
     ScriptScores,

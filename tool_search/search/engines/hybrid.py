@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search.engines import bm25, semantic
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.engines.options import EngineOptions

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import SearchError
 from tool_search.search.engines.options import EngineOptions
 from tool_search.search.index.ranking import Scores, attainable

@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import SearchError
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.engines.options import EngineOptions

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.errors import SearchError
 from tool_search.search.engines.options import EngineOptions
 from tool_search.search.engines.script_scores import leading_shares

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search.text.documents import ToolTerms
 from tool_search.search.text.query import PAIR_BITS, QueryTerms, pair_place
 from tool_search.search.text.stop_words import STOP_WORDS

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search.index.storage import HIGH, Posting
 from tool_search.search.text.documents import (
     FIELD_SIGN,

@@ -21,7 +21,7 @@ from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search.index.storage import Posting
 from tool_search.search.text.documents import tool_terms
 from tool_search.search.text.tokenizer import Segmenter

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search.index.scores import ScoredTools, relevance
 from tool_search.search.text.documents import FIELDS, FieldName, field_texts, tool_terms
 from tool_search.search.text.tokenizer import Segmenter

@@ -11,7 +11,7 @@ from functools import reduce
 from itertools import chain, islice
 from typing import Literal, NamedTuple, get_args
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search.index.storage import DocumentIds, Postings
 from tool_search.search.text.documents import (
     FIELDS,

@@ -21,7 +21,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast, overload
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search.text.tokenizer import normalized
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from operator import itemgetter
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-from tool_search.catalog.tool import Tool, schema_of
+from tool_search.core.catalog.tool import Tool, schema_of
 from tool_search.search.text.cache import BoundedCache
 from tool_search.search.text.scripts import is_bilingual, script_of
 from tool_search.search.text.stop_words import STOP_WORDS

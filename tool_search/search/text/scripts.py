@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import compress, groupby
 from typing import TYPE_CHECKING
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search.text.tokenizer import has_cjk, script_runs
 
 if TYPE_CHECKING:

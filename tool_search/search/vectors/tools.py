@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_search.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool
 from tool_search.search.text.documents import FieldName, field_texts
 from tool_search.search.text.query import QUOTATION
 from tool_search.search.text.scripts import by_script, scripts_in

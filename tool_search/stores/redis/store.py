@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from tool_search.conversation.record import ConversationRecord
-from tool_search.discovery.state import Discovery
+from tool_search.core.conversation.record import ConversationRecord
+from tool_search.core.discovery.state import Discovery
 from tool_search.errors import ConfigurationError
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants

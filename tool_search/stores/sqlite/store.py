@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tool_search.conversation.record import ConversationRecord
-from tool_search.discovery.state import Discovery
+from tool_search.core.conversation.record import ConversationRecord
+from tool_search.core.discovery.state import Discovery
 from tool_search.errors import StoreError
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tool_search.core.messages import ToolCall
 from tool_search.errors import InvalidToolError
 from tool_search.events import ToolFinished, ToolOutputDelta, ToolProgress
 from tool_search.execution import (
@@ -31,7 +32,6 @@ from tool_search.execution import (
     ToolFunction,
     executable_tools,
 )
-from tool_search.messages import ToolCall
 from tool_search.values.json import compact_json
 
 __all__ = ["ToolTrial"]

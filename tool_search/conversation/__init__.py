@@ -1,1 +1,0 @@
-"""One conversation: history, tools, calls and the next request."""

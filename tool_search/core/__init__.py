@@ -1,0 +1,1 @@
+"""The core of a conversation; README.md beside this file says in which order to read it."""

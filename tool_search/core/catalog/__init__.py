@@ -1,0 +1,1 @@
+"""Tools and catalogs, and their names."""
