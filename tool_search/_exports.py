@@ -24,11 +24,11 @@ _INTO_CORE = {
     "strategies": "arguments base claude generic history openai_responses plan_input planning "
     "registry tool_lists",
 }
+_GONE = "conversation"
 _MOVED = {
     "config.kinds": "core.kinds",
     "config.strategies": "core.strategy_facts",
     "config.values": "core.settings",
-    "conversation": "core.conversation",
     "conversation.search_services": "discovery.search_services",
     "conversation.search_trail": "discovery.search_trail",
     "discovery.services": "core.services",
@@ -67,22 +67,27 @@ class _MovedModules:
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> Any:
         """Return the specification of a module that has moved; None for any other."""
         package, _, old = name.partition(".")
-        if package != _TOP or (new := _new_place(old)) is None:
+        is_folder, new = old == _GONE, _new_place(old)
+        if package != _TOP or not (is_folder or new):
             return None
         from importlib.machinery import ModuleSpec  # noqa: PLC0415 - only an older import needs it
 
-        return ModuleSpec(name, self, origin=f"{_TOP}.{new}")
+        loader: Any = self
+        return ModuleSpec(name, loader, origin=new, is_package=is_folder)
 
     def create_module(self, spec: Any) -> None:
         """Return None: Python makes the module that `exec_module` replaces."""
 
     def exec_module(self, module: Any) -> None:
         """Put the module that has moved in the place of the one that is imported."""
+        old, new = module.__spec__.name, module.__spec__.origin
+        if new is None:
+            return
         import warnings  # noqa: PLC0415 - only an older import needs it
 
-        old, new = module.__spec__.name, module.__spec__.origin
-        warnings.warn(f"{old} has moved: it is {new}", DeprecationWarning, stacklevel=2)
-        sys.modules[old] = import_module(new)
+        text = f"{old} has moved: it is {_TOP}.{new}"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        sys.modules[old] = import_module(f"{_TOP}.{new}")
 
 
 def find_moved_modules() -> None:

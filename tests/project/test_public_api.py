@@ -244,17 +244,41 @@ def test_the_examples_of_the_package_work() -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("messages", "core.messages"),
+        ("conversation.session", "core.conversation.session"),
+        ("conversation.search_services", "discovery.search_services"),
+        ("catalog.tool", "core.catalog.tool"),
+        ("strategies.claude", "core.strategies.claude"),
+        ("search.index.protocol", "core.results"),
+        ("config.values", "core.settings"),
+    ],
+)
+def test_a_module_that_has_moved_is_found_by_its_former_name_with_one_warning(
+    old: str, new: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, f"tool_search.{old}", raising=False)
+    with pytest.warns(DeprecationWarning, match=f"{old} has moved: it is tool_search.{new}$"):
+        found = importlib.import_module(f"tool_search.{old}")
+    assert found is importlib.import_module(f"tool_search.{new}")
+    assert found is importlib.import_module(f"tool_search.{old}")
+    with pytest.raises(ModuleNotFoundError, match=r"conversation\.nothing"):
+        importlib.import_module("tool_search.conversation.nothing")
+
+
+@pytest.mark.parametrize(
     ("module", "name"),
     [
         ("conversation.session", "ToolSearchSession"),
         ("conversation.view", "ToolView"),
-        ("providers.profiles", "profile_for"),
+        ("profiles", "profile_for"),
     ],
 )
 def test_a_name_that_has_moved_works_from_its_old_place_with_a_warning(
     module: str, name: str
 ) -> None:
-    old = importlib.import_module(f"tool_search.{module}")
+    old = importlib.import_module(f"tool_search.core.{module}")
     with pytest.warns(DeprecationWarning, match=f"from tool_search import {name}") as warned:
         found = getattr(old, name)
     assert found is getattr(tool_search, name)

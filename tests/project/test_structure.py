@@ -35,13 +35,13 @@ def test_no_modules_import_each_other_in_a_cycle() -> None:
 
 
 def test_a_conversation_is_given_what_it_does_not_know() -> None:
-    """The core of docs/core.md: no engine, words, runner, adapter or store, by string neither."""
-    core = closure(*CONVERSATION)
-    parts = {part for row in LAYERS[: LAYERS.index(("stores",))] for part in row}
-    assert {name.split(".")[1] for name in core if "." in name} <= parts
-    searching = {name for name in core if name.startswith("tool_search.search.")}
-    assert searching == {"tool_search.search.index", "tool_search.core.results"}
-    assert "tool_search.events" not in core
+    """The core imports errors, texts and pure helpers alone, by string neither."""
+    files = modules()
+    core = {name for name in files if name.startswith("tool_search.core.")}
+    parts = {name.split(".")[1] for name in closure(*core) if "." in name}
+    assert parts == {"_checkout", "_exports", "core", "errors", "i18n", "values"}
+    # All of it is of a conversation: what nothing there uses has another place.
+    assert core <= closure(*CONVERSATION).keys()
 
 
 def test_a_reader_sees_a_folder_at_once() -> None:

@@ -1,6 +1,6 @@
 """The run of one decided call: check, before-hooks, permission, call, after-hooks, rendering.
 
-`conversation/calls.py` has found the tool and checked the arguments against the schema.
+`core/conversation/calls.py` has found the tool and checked the arguments against the schema.
 Each step may end the call with an error result. Exceptions of tools, hooks and rules become
 results.
 """
