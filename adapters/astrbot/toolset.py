@@ -66,7 +66,7 @@ def _declarable(tool: Any, translate: Translate) -> Iterator[Any]:
     """Yield a tool of AstrBot's with a schema that providers take; nothing if it has none."""
     try:
         definition = translate([tool]).get(tool.name)
-        if definition is not None and definition.declared_schema.changes:
+        if definition is not None and declared_schema(definition).changes:
             yield _searching_set_class().own_tool(definition, _answer_of(tool, definition))
         elif definition is not None or takes_an_object(tool):
             yield tool
@@ -78,7 +78,7 @@ def _answer_of(tool: Any, definition: Tool) -> Answer:
     """Return what runs a tool of AstrBot's, whose arguments may have other keys there."""
 
     async def answer(context: Any, arguments: Mapping[str, Any]) -> Any:
-        return await _execute(tool, context, definition.declared_schema.canonical(arguments)[0])
+        return await _execute(tool, context, declared_schema(definition).canonical(arguments)[0])
 
     return answer
 
