@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tool_search.adapters.sdk.failures import BROKEN_REPLY, Failure, ReplyFailedError
+from tool_search.adapters.sdk.failures import BROKEN_REPLY, Failure, ReplyFailedError, http_errors
 from tool_search.adapters.sdk.reply_limits import ReplyMeter, ReplyProgress
 from tool_search.adapters.wire.incoming import (
     LARGE_BYTES,
@@ -95,13 +95,18 @@ async def read_stream(
     Raises:
         ReplyFailedError: It reports an error, is malformed, or goes beyond a limit.
         ValueError: An event is not JSON.
+        Exception: That of the HTTP library: the connection broke before the reply's end.
     """
     decoder = EventDecoder(max_bytes=meter.limits.incoming.max_bytes)
-    texts = _Texts()
+    texts, broken = _Texts(), None
     async with aclosing(response.aiter_bytes()) as chunks:
         has_more, announced = True, False
         while has_more and not (announced or meter.progress.is_over):
-            chunk = await _next(chunks, meter)
+            try:
+                chunk = await _next(chunks, meter)
+            except tuple(http_errors()) as exc:
+                broken = exc
+                break
             has_more = chunk is not None
             for sent in await decoder.decode(chunk):
                 announced = sent.data.startswith(_OVER)
@@ -116,7 +121,7 @@ async def read_stream(
                         yield made
                 meter.check()
             meter.check()
-        last = partial(_last_events, reader, texts, announced=announced)
+        last = partial(_last_events, reader, texts, broken, announced=announced)
         is_large = meter.progress.calls > _MAX_CALLS_AT_ONCE
         for made in await asyncio.to_thread(last) if is_large else last():
             if isinstance(made, ReplyEnd):
@@ -132,9 +137,17 @@ def _made(reader: ReplyReader, texts: _Texts, event: object, data: bytes) -> lis
     return list(texts.mended(reader.read(event), data))
 
 
-def _last_events(reader: ReplyReader, texts: _Texts, *, announced: bool) -> list[ReplyEvent]:
-    """Return what the end of the stream adds; with many calls, this runs in a thread."""
-    return list(texts.mended(reader.end(announced=announced)))
+def _last_events(
+    reader: ReplyReader, texts: _Texts, broken: Exception | None, *, announced: bool
+) -> list[ReplyEvent]:
+    """Return what the end of the stream adds; with many calls, this runs in a thread.
+
+    A connection that breaks after the end of the reply has lost nothing.
+    """
+    try:
+        return list(texts.mended(reader.end(announced=announced)))
+    except ReplyFailedError as exc:
+        raise broken or exc from None
 
 
 async def read_whole(
@@ -199,7 +212,7 @@ async def _read_event(sent: SentEvent, meter: ReplyMeter) -> object:
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
     """Read the rest of a reply that is over, so that its connection can be used again."""
     left = _MAX_DRAIN_BYTES
-    with suppress(TimeoutError):
+    with suppress(TimeoutError, *http_errors()):
         async with asyncio.timeout(_DRAIN_S):
             async for chunk in chunks:
                 left -= len(chunk)

@@ -16,6 +16,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from tool_search.config.limits import LimitSettings
@@ -185,10 +186,13 @@ class EventDecoder:
         """Return the events of a piece, or of the end: a large one is completed off the loop.
 
         Raises:
-            TooLargeError: An event is too long.
+            TooLargeError: An event is too long; those before it are given first.
         """
         events = self.finish() if chunk is None else self.feed(chunk)
-        return await asyncio.to_thread(list, events) if self._size > _MANY_BYTES else events
+        if self._size <= _MANY_BYTES:
+            return events
+        first = await asyncio.to_thread(next, events, None)
+        return () if first is None else chain((first,), events)
 
     def feed(self, chunk: bytes) -> Iterator[SentEvent]:
         """Return the events that a piece of the stream completes.

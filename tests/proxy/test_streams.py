@@ -40,6 +40,8 @@ def read_request(connection: socket.socket) -> None:
 class Streaming:
     """A provider that sends pieces, one each 20 ms, and notes that its client is gone."""
 
+    head = HEAD
+
     def __init__(self, pieces: list[bytes], *, repeats: bool = False) -> None:
         self.pieces = pieces
         self.repeats = repeats
@@ -60,7 +62,7 @@ class Streaming:
         with connection:
             read_request(connection)
             try:
-                connection.sendall(HEAD)
+                connection.sendall(self.head)
                 for piece in self.pieces:
                     connection.sendall(piece)
                 while self.repeats:
@@ -170,6 +172,22 @@ def test_a_stream_that_breaks_off_ends_with_an_error(pieces: list[bytes]) -> Non
 
 def test_the_last_event_of_a_stream_needs_no_empty_line_after_it() -> None:
     with before(Streaming([chunk({"content": "all"}), chunk({}, "stop").rstrip()])) as address:
+        lines = list(events(address))
+
+    assert ["all" in lines[0], lines[-1]] == [True, "data: [DONE]"]
+
+
+class Chunked(Streaming):
+    """A provider whose reply breaks off: the last of its chunks, which is empty, is missing."""
+
+    head = HEAD.replace(b"connection: close", b"transfer-encoding: chunked")
+
+    def __init__(self, *events: bytes) -> None:
+        super().__init__([b"%x\r\n%b\r\n" % (len(event), event) for event in events])
+
+
+def test_a_reply_that_is_over_loses_nothing_with_its_connection() -> None:
+    with before(Chunked(chunk({"content": "all"}), chunk({}, "stop").rstrip())) as address:
         lines = list(events(address))
 
     assert ["all" in lines[0], lines[-1]] == [True, "data: [DONE]"]

@@ -476,7 +476,7 @@ async def _whole_reply(
     try:
         async for event in sent_events(response, limits):
             yield event
-    except httpx2.ReadError:
+    except httpx2.TransportError:
         # A connection that breaks after the end of the reply has lost nothing.
         if not stream.is_complete:
             raise

@@ -230,7 +230,7 @@ async def sent_events(response: httpx2.Response, limits: LimitSettings) -> Async
                     raise TooLargeError(f"the reply has more than {limits.max_bytes:,} bytes")
                 if read := await _read_event(event, limits):
                     yield read
-    except httpx2.ReadError as exc:
+    except httpx2.TransportError as exc:
         problem = exc
     # What a stream has given before it breaks is delivered, its last event too.
     for event in await decoder.decode(None):

@@ -242,6 +242,35 @@ async def test_reply_ends_with_its_last_event_not_with_its_connection(adapter: A
         assert (await reply_of(server.provider(adapter), plan_of())).message.text == "Well"
 
 
+@pytest.mark.parametrize("mark", [b"", b"data: [DONE]\n\n"], ids=["no mark", "mark"])
+async def test_reply_that_is_over_loses_nothing_with_its_connection(
+    adapter: Adapter, mark: bytes
+) -> None:
+    wire = begun(adapter) + ended(adapter).removesuffix(b"data: [DONE]\n\n") + mark
+    # The last of the chunks, which is empty, never comes.
+    script = sends(b"%x\r\n%b\r\n" % (len(wire), wire))
+    head = head_of(more="transfer-encoding: chunked")
+    async with serving(script, head=head) as server:
+        events = await events_of(server.provider(adapter), plan_of())
+    assert [e.message.text for e in events if isinstance(e, ReplyEnd)] == ["Well"]
+
+
+@ONCE
+async def test_events_before_one_that_is_too_long_are_delivered(adapter: Adapter) -> None:
+    """Before a small one and before a large one, in the same piece of the stream."""
+    large, said = "x" * 40_000, ""
+    wire = begun(adapter) + word(adapter, large) + word(adapter, "!") + event("y" * 60_000)
+    limits = ReplyLimits(incoming=NARROW.incoming)
+    async with serving(sends(wire)) as server:
+        reply = server.provider(adapter, limits=limits).stream(plan_of())
+        try:
+            async for each in reply:
+                said += each.text if isinstance(each, ReplyDelta) else ""
+        except ProviderError as exc:
+            said += str(exc.code)
+    assert said == f"Well{large}!reply_too_large"
+
+
 async def test_events_come_whole_however_they_are_cut(adapter: Adapter) -> None:
     wire = begun(adapter) + word(adapter, " — да 🌤") + ended(adapter)
     for ends in (b"\n", b"\r\n", b"\r"):

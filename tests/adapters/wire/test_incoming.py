@@ -146,3 +146,16 @@ def test_of_an_event_that_is_too_long_the_head_is_given_and_the_next_is_whole() 
             strict = EventDecoder(max_bytes=100)
             with pytest.raises(TooLargeError):
                 _ = [sent for piece in pieces for sent in strict.feed(piece)]
+
+
+async def test_of_a_piece_the_events_before_one_that_is_too_long_are_given() -> None:
+    """Also after one that is large enough to be completed off the event loop."""
+    size = 1_500_000
+    decoder = EventDecoder(max_bytes=size + 10)
+    assert not [*await decoder.decode(b"data: " + b"x" * size)]
+    rest = b"\n\ndata: short\n\ndata: " + b"y" * 2 * size
+    events = iter(await decoder.decode(rest))
+    given = [len(next(events).data), len(next(events).data)]
+    with pytest.raises(TooLargeError):
+        next(events)
+    assert given == [size, len("short")]
