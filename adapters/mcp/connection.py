@@ -291,18 +291,22 @@ class ServerConnection:
         pause = _MIN_PAUSE_S
         while True:
             began = time.monotonic()
+            failure: Exception | None = None
             try:
                 await self._connect()
             except Exception as exc:  # noqa: BLE001  # a transport may raise anything, in groups too
-                self._keep_last_lines()
-                if self._state == "connected":
-                    # Gone while it was in use: its tools stay until it cannot be made again.
-                    self._error = self._reason(exc)
-                else:
-                    self._fail(exc)
-            else:
-                self._keep_last_lines()
+                failure = exc
+            if self._task is None:
+                # Closed: what a transport raises then takes the place of the cancellation.
+                return
+            self._keep_last_lines()
+            if failure is None:
                 self._error = self._cause() or "the connection was closed"
+            elif self._state == "connected":
+                # Gone while it was in use: its tools stay until it cannot be made again.
+                self._error = self._reason(failure)
+            else:
+                self._fail(failure)
             if self._state == "connected":
                 self._warn("mcp_connection_lost: server %r: %s", self._error)
             self._end()

@@ -85,3 +85,15 @@ async def test_a_call_that_got_no_answer_fails_at_once_and_the_next_one_runs(
             await asyncio.wait_for(source.request("web", "tools/call", params), 30)
         result = await source.request("web", "tools/call", params)
         assert result["content"][0]["text"] == "found"
+
+
+async def test_a_source_closes_whatever_answer_is_on_its_way() -> None:
+    """For an answer that finds its stream closed the SDK raises, in place of being cancelled."""
+    params = {"name": "find", "arguments": {}}
+    async with answering() as entry:
+        for rounds in range(12):
+            async with asyncio.timeout(30), MCPSource({"web": entry}, start_s=60) as source:
+                calling = asyncio.ensure_future(source.request("web", "tools/call", params))
+                for _ in range(rounds):
+                    await asyncio.sleep(0)
+            await asyncio.gather(calling, return_exceptions=True)
