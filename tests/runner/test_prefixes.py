@@ -26,6 +26,7 @@ from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.observed_turn import TurnObservation
 from tool_search.runner.providers import ProviderPool
 from tool_search.runner.turn import Turn
+from tool_search.runner.turn_watch import TurnWatch
 from tool_search.stores import MemoryStore
 from tool_search.stores.backlog import Backlog
 from tool_search.stores.keeping import ConversationKeeper, KeptConversation
@@ -45,6 +46,7 @@ async def test_request_that_leaves_its_prefix_untold_is_a_warning(
     monitor = PrefixMonitor()
     last = plan if system is None else replace(plan, system=system)
     monitor.check("gpt", gpt.profile, last, history=session.history)
+    observed = TurnObservation(CallOptions()).turn("c", Message(role="user"))
     asked = Turn(
         session=session,
         pool=ProviderPool({"gpt": gpt}, {"gpt": 1.0}),
@@ -53,11 +55,12 @@ async def test_request_that_leaves_its_prefix_untold_is_a_warning(
         context=ToolContext(conversation="c", language="en-US"),
         keys=TurnCalls("c"),
         keep=partial(keeper.append, KeptConversation("c")),
-        observed=TurnObservation(CallOptions()).turn("c", Message(role="user")),
+        observed=observed,
         max_steps=2,
         prefixes=monitor,
     )
-    warnings = named([event async for event in asked.run()], RunnerWarning)
+    events = TurnWatch(None, observed).events(asked.run, tuple)
+    warnings = named([event async for event in events], RunnerWarning)
     assert [warning.code for warning in warnings] == codes
     assert all("'gpt' is sent differs" in warning.message for warning in warnings)
     assert all("at system" in warning.message for warning in warnings)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
+from contextvars import Token
 from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
 
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
@@ -85,78 +88,76 @@ class ObservedTurn:
 
     def __init__(self, observation: TurnObservation, conversation: str, message: Message) -> None:
         self._observers = observation.observers
+        self._is_observed = bool(observation.observers)
         self._telemetry = observation.telemetry
         self._conversation = conversation
         self._message = message
         self._start = time.monotonic()
+        self._span: TurnSpan | None = None
+        self._token: Token[str] | None = None
+        self._current: AbstractContextManager[object] | None = None
+
+    def begin(self) -> None:
+        """Start the span of the turn."""
+        if self._telemetry is not None:
+            self._span = self._telemetry.turn(self._conversation, self._message)
+
+    # A reply has hundreds of events: without a span, a step costs a microsecond.
+    def __enter__(self) -> None:
+        """Begin one step of the turn, in its span."""
+        self._token = current_conversation.set(self._conversation)
+        if self._span is not None:
+            self._current = self._span.current()
+            self._current.__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._current is not None:
+            self._current.__exit__(kind, error, trace)
+            self._current = None
+        if self._token is not None:
+            current_conversation.reset(self._token)
 
     def notify(self, event: RunnerEvent | None) -> None:
         """Give an event to each observer."""
-        if event is not None and self._observers:
+        if event is not None and self._is_observed:
             elapsed = time.monotonic() - self._start
             self._observers.notify(
                 TurnEvent(conversation=self._conversation, elapsed_s=elapsed, event=event)
             )
 
-    async def follow(
-        self, turn: AsyncGenerator[RunnerEvent, None]
-    ) -> AsyncGenerator[RunnerEvent, None]:
-        """Yield the turn's events, after its observers got them."""
-        span = self._telemetry.turn(self._conversation, self._message) if self._telemetry else None
-        try:
-            try:
-                while (event := await self._step(turn, span)) is not None:
-                    if self._observers:
-                        self.notify(event)
-                        await self._observers.catch_up()
-                    if span is not None and isinstance(event, Done):
-                        # A consumer may stop at the last event, and never come back.
-                        span.end(event, None)
-                        span = None
-                    yield event
-            finally:
-                with self._named(), nullcontext() if span is None else span.current():
-                    await turn.aclose()
-        except BaseException as error:
-            if span is not None:
-                span.end(None, error)
-            raise
+    async def see(self, event: RunnerEvent) -> None:
+        """Give an event to each observer; the last event ends the span."""
+        if self._is_observed:
+            self.notify(event)
+            await self._observers.catch_up()
+        if self._span is not None and isinstance(event, Done):
+            # A consumer may stop at the last event, and never come back.
+            self._span.end(event, None)
+            self._span = None
 
-    async def _step(
-        self, turn: AsyncGenerator[RunnerEvent, None], span: TurnSpan | None
-    ) -> RunnerEvent | None:
-        """Return the next event, or None at the end; the turn goes on in its span."""
-        # A reply has hundreds of events: without a span, a step costs a microsecond.
-        token = current_conversation.set(self._conversation)
-        try:
-            if span is None:
-                return await anext(turn)
-            with span.current():
-                return await anext(turn)
-        except StopAsyncIteration:
-            return None
-        finally:
-            current_conversation.reset(token)
+    def fail(self, error: BaseException) -> None:
+        """End the span with the exception that is raised in place of the last event."""
+        if self._span is not None:
+            self._span.end(None, error)
+            self._span = None
 
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        token = current_conversation.set(self._conversation)
-        try:
-            yield
-        finally:
-            current_conversation.reset(token)
-
-    def reply(
+    @asynccontextmanager
+    async def request(
         self, sent: SentRequest, events: AsyncIterator[ReplyEvent]
-    ) -> AsyncIterator[ReplyEvent]:
-        """Return the events of a reply; if anything observes it, with its trace and its log."""
-        if self._observers or self._telemetry or _requests.isEnabledFor(logging.INFO):
-            return self._reply(sent, events)
-        return events
+    ) -> AsyncGenerator[Callable[[], Awaitable[ReplyEvent | None]], None]:
+        """Follow a request, with its trace and its log if anything observes it.
 
-    async def _reply(
-        self, sent: SentRequest, events: AsyncIterator[ReplyEvent]
-    ) -> AsyncGenerator[ReplyEvent, None]:
+        Gives what returns the next event of the reply, or None at its end.
+        """
+        if not (self._is_observed or self._telemetry or _requests.isEnabledFor(logging.INFO)):
+            async with closing(events):
+                yield partial(_next, events, None, None)
+            return
         started = await _started(sent)
         self.notify(started)
         seen = _Reply(started)
@@ -167,9 +168,7 @@ class ObservedTurn:
         )
         try:
             async with closing(events):
-                while (event := await _next(events, span)) is not None:
-                    seen.take(event)
-                    yield event
+                yield partial(_next, events, seen, span)
         except BaseException as error:
             seen.failed(error)
             raise
@@ -184,15 +183,18 @@ class ObservedTurn:
         self.notify(finished)
 
 
-async def _next(events: AsyncIterator[ReplyEvent], span: RequestSpan | None) -> ReplyEvent | None:
+async def _next(
+    events: AsyncIterator[ReplyEvent], seen: _Reply | None, span: RequestSpan | None
+) -> ReplyEvent | None:
     """Return the next event, or None at the end; it is waited for in the request's span."""
-    try:
-        if span is None:
-            return await anext(events)
+    if span is None:
+        event = await anext(events, None)
+    else:
         with span.current():
-            return await anext(events)
-    except StopAsyncIteration:
-        return None
+            event = await anext(events, None)
+    if seen is not None and event is not None:
+        seen.take(event)
+    return event
 
 
 class _Reply:

@@ -14,7 +14,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AsyncExitStack, aclosing, nullcontext, suppress
+from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import replace
 from functools import cache, partial
 
@@ -56,7 +56,7 @@ from tool_search.runner.providers import COOLDOWN_S, Providers, name_providers
 from tool_search.runner.question import OpenTurn, Question
 from tool_search.runner.turn import Turn
 from tool_search.runner.turn_lock import turn_locked
-from tool_search.runner.turn_watch import TurnWatch
+from tool_search.runner.turn_watch import TurnWatch, emit
 from tool_search.search.build import build_index
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
 from tool_search.stores.backlog import Backlog
@@ -346,26 +346,22 @@ class ToolSearchRunner:
             SessionError: The conversation was forgotten while no event was taken, another
                 worker has taken it over, or the key was given to another message.
         """
-        watch = TurnWatch(self._turn_timeout_s)
-        keys = TurnCalls(conversation, idempotency_key, user=user)
         observed = self._observation.turn(conversation, user_message(message))
+        watch = TurnWatch(self._turn_timeout_s, observed)
+        keys = TurnCalls(conversation, idempotency_key, user=user)
         question = Question(message, conversation, user, roles, keys, watch, observed)
-        return observed.follow(self._turn_in_time(question))
+        return watch.events(
+            partial(self._turn_alone, question), partial(self._last_events, question)
+        )
 
-    async def _turn_in_time(self, question: Question) -> AsyncGenerator[RunnerEvent, None]:
-        """Yield a turn's events, until it ends or its time is over."""
-        watch = question.watch
-        async with aclosing(watch.events(self._turn_alone(question))) as events:
-            async for event in events:
-                yield event
-        if watch.ended_because:
-            raise SessionError(watch.ended_because)
-        if watch.timed_out:
-            for event in self._out_of_time(question):
-                yield event
+    def _last_events(self, question: Question) -> Iterator[RunnerEvent]:
+        """Yield the last events of a turn that took longer than it may.
 
-    def _out_of_time(self, question: Question) -> Iterator[RunnerEvent]:
-        """Yield the last events of a turn that took longer than it may."""
+        Raises:
+            SessionError: It was ended for another reason.
+        """
+        if question.watch.ended_because:
+            raise SessionError(question.watch.ended_because)
         what = f"the turn was ended after {self._turn_timeout_s:g} seconds (turn_timeout_s)"
         yield _warning(Notice("turn_timed_out", what))
         turn = question.turn
@@ -379,10 +375,10 @@ class ToolSearchRunner:
             stop_reason="timeout",
         )
 
-    async def _turn_alone(self, question: Question) -> AsyncGenerator[RunnerEvent, None]:
-        """Yield a turn's events, after the turns of its conversation that came before.
+    async def _turn_alone(self, question: Question) -> Done:
+        """Answer a question after the turns of its conversation that came before.
 
-        It may be closed anywhere: the conversation stays valid.
+        It may be ended at each event: the conversation stays valid.
         """
         # A turn that a tool begins is part of another turn: if it waited for a place, both
         # would wait for ever.
@@ -395,28 +391,23 @@ class ToolSearchRunner:
         ):
             known.watch = question.watch
             question.watch.start()
-            async with aclosing(self._turn(known, question)) as events:
-                async for event in events:
-                    yield event
+            return await self._turn(known, question)
 
-    async def _turn(
-        self, known: OpenConversation, question: Question
-    ) -> AsyncGenerator[RunnerEvent, None]:
+    async def _turn(self, known: OpenConversation, question: Question) -> Done:
         for warning in self._more_warnings():
-            yield warning
+            await emit(warning)
         provider = self._first(known.key)
         session, kept, notice = await self._opened(known, keyed=bool(question.keys.turn))
         if notice is not None:
-            yield _warning(notice)
+            await emit(_warning(notice))
         for finished in question.begin(known, session):
-            yield finished
+            await emit(finished)
         if done := question.answer(known):
-            yield done
-            return
+            return done
         if known.last not in (None, provider):
-            yield self._switched(known, provider)
+            await emit(self._switched(known, provider))
         for warning in await self._compacted(session):
-            yield warning
+            await emit(warning)
         profile = self._pool.profile(provider)
         await self.permissions.read(known.key)
         await self.prepare()
@@ -428,7 +419,7 @@ class ToolSearchRunner:
             begin, heavy=is_large or embeds
         )
         if refusal is not None:
-            yield refusal
+            await emit(refusal)
         known.session = session
         question.keys.keeper = OpenTurn(question, known, kept, self._keeper.save, self._background)
         turn = question.turn = Turn(
@@ -449,9 +440,7 @@ class ToolSearchRunner:
             preloaded=preloaded,
             second_chance=self._config.second_chance,
         )
-        async with aclosing(self._kept_turn(known, kept, turn, question)) as events:
-            async for event in events:
-                yield event
+        return await self._kept_turn(known, kept, turn, question)
 
     async def _compacted(self, session: ToolSearchSession) -> list[RunnerWarning]:
         """Let the bot compact a history that has outgrown its limits."""
@@ -461,27 +450,21 @@ class ToolSearchRunner:
 
     async def _kept_turn(
         self, known: OpenConversation, kept: KeptConversation, turn: Turn, question: Question
-    ) -> AsyncGenerator[RunnerEvent, None]:
-        """Yield a turn's events; keep the conversation before `Done`."""
-        is_kept = False
-        keep = partial(self._keep, known, kept, question)
+    ) -> Done:
+        """Run a turn; keep the conversation before its end, whatever that is."""
+        keep = partial(self._keep, known, kept, question, turn)
         try:
-            async with aclosing(turn.run()) as events:
-                async for event in events:
-                    if isinstance(event, Done):
-                        is_kept = True
-                        for warning in await keep(turn, event):
-                            yield warning
-                    yield event
+            done = await turn.run()
         except ToolSearchError:
-            if not is_kept:
-                is_kept = True
-                for warning in await keep(turn):
-                    yield warning
+            for warning in await keep():
+                await emit(warning)
             raise
-        finally:
-            if not is_kept:
-                await keep(turn)
+        except BaseException:
+            await keep()
+            raise
+        for warning in await keep(done):
+            await emit(warning)
+        return done
 
     async def _keep(
         self,

@@ -7,7 +7,6 @@ import logging
 import time
 from collections import Counter
 from collections.abc import (
-    AsyncGenerator,
     Awaitable,
     Callable,
     Iterator,
@@ -38,7 +37,6 @@ from tool_search.events import (
 from tool_search.execution import CallRunner, FinishedCall, ToolContext, TurnCalls
 from tool_search.execution.background import Background
 from tool_search.execution.session import ToolSearchSession
-from tool_search.execution.tasks import closing
 from tool_search.i18n import text
 from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
 from tool_search.providers.errors import NOTICES_OF_ACTIONS, ErrorAction
@@ -49,6 +47,7 @@ from tool_search.runner.endings import ending_notice
 from tool_search.runner.observed_turn import ObservedTurn, SentRequest
 from tool_search.runner.providers import ProviderPool
 from tool_search.runner.refusals import Repeats, TurnRefusals
+from tool_search.runner.turn_watch import emit
 
 __all__ = ["KeepDiscoveries", "Turn"]
 
@@ -111,106 +110,83 @@ class Turn:
     _refused: dict[str, OmissionReason] = field(default_factory=dict)
     _blind: set[str] = field(default_factory=set)
     _is_unanswerable: bool = False
+    # Text that consumers have of a reply that is not whole; text that is held back from them.
+    _shown: list[str] = field(default_factory=list)
+    _held: list[TextDelta] | None = None
 
     def __post_init__(self) -> None:
         self._refusals = TurnRefusals(self.pool, self.provider)
         self._left = self.max_steps
 
-    async def run(self) -> AsyncGenerator[RunnerEvent, None]:
-        """Yield the turn's events, `Done` last.
+    async def run(self) -> Done:
+        """Hand over the turn's events; return the last one.
 
         Raises:
             AllProvidersFailedError: No provider answered.
         """
-        async with aclosing(self._discovered(self.preloaded)) as tools:
-            async for discovery in tools:
-                yield discovery
+        await self._tell_discovered(self.preloaded)
         while self._left:
-            async with aclosing(self._one_reply()) as events:
-                async for event in events:
-                    yield event
+            await self._get_reply()
             known = len(self.session.discoveries)
             calls = self._accept()
-            for warning in self._ended():
-                yield warning
-            found = self.session.discoveries.entries[known:]
-            async with aclosing(self._discovered(found)) as tools:
-                async for discovery in tools:
-                    yield discovery
+            await self._tell_ending()
+            await self._tell_discovered(self.session.discoveries.entries[known:])
             if not calls and self._answered.stop_reason != "pause":
-                break
-            async with aclosing(self._run_calls(calls)) as events:
-                async for event in events:
-                    yield event
-        else:
-            async with aclosing(self._last_reply()) as events:
-                async for event in events:
-                    yield event
-            return
-        for event in self._done(self._answered.stop_reason):
-            yield event
+                return await self._done(self._answered.stop_reason)
+            await self._run_calls(calls)
+        # `max_steps` are over: the answer has no tools.
+        await self._ask("final")
+        self.session.accept(replace(self._answered.message, tool_calls=(), native=None))
+        await self._tell_ending()
+        return await self._done("max_steps")
 
-    async def _one_reply(self) -> AsyncGenerator[RunnerEvent, None]:
-        """Yield the events of the reply that counts: the second one after a second chance."""
+    async def _emit(self, event: RunnerEvent) -> None:
+        """Hand an event over; hold back the text of a reply that may not count."""
+        if isinstance(event, TextDelta):
+            if self._held is not None:
+                self._held.append(event)
+                return
+            self._shown.append(event.text)
+        elif isinstance(event, ProviderSwitched):
+            self._shown.clear()
+            if self._held is not None:
+                # The discarded text was held back, so no consumer has seen it.
+                self._held.clear()
+                event = replace(event, discarded_text="")
+        await emit(event)
+
+    async def _get_reply(self) -> None:
+        """Ask for the reply that counts: the second one after a second chance."""
         self._left -= 1
-        async with aclosing(self._reply_of_mode()) as events:
-            async for event in events:
-                yield event
+        await self._ask_in_mode()
         reply = self._answered
         if not (self.second_chance and self._left) or self._is_unanswerable:
             return
         if reply.stop_reason == "answer":
-            found = partial(self.session.second_chance, reply.message)
+            find = partial(self.session.second_chance, reply.message)
             heavy = self.is_heavy or self.searches_aside
-            if new := await self.background.run(found, heavy=heavy):
-                async with aclosing(self._asked_again(new)) as events:
-                    async for event in events:
-                        yield event
+            if new := await self.background.run(find, heavy=heavy):
+                await self._ask_again(new)
 
-    async def _asked_again(self, new: Sequence[Discovery]) -> AsyncGenerator[RunnerEvent, None]:
-        """Yield the events of the reply in place of the last one, for which tools were found.
+    async def _ask_again(self, new: Sequence[Discovery]) -> None:
+        """Ask for a reply in place of the last one, for which tools were found.
 
         If no provider gives it, the last one is the answer after all.
         """
         self._left -= 1
         first, provider = self._answered, self.provider
-        void, cause = first.message.text, "second_chance"
-        yield ProviderSwitched(
-            from_provider=provider, to_provider=provider, cause=cause, discarded_text=void
-        )
-        async with aclosing(self._discovered(new)) as tools:
-            async for discovery in tools:
-                yield discovery
-        streamed: list[str] = []
+        void = first.message.text
+        await self._switch(provider, "second_chance", void)
+        await self._tell_discovered(new)
         try:
-            async with aclosing(self._reply_of_mode()) as events:
-                async for event in events:
-                    if isinstance(event, TextDelta):
-                        streamed.append(event.text)
-                    elif isinstance(event, ProviderSwitched):
-                        streamed.clear()
-                    yield event
+            await self._ask_in_mode()
         except AllProvidersFailedError as error:
-            yield self._warning("second_chance_failed", f"the first answer is kept: {error}")
-            yield ProviderSwitched(
-                from_provider=self.provider, to_provider=provider, cause=str(error),
-                discarded_text="".join(streamed),
-            )  # fmt: skip
-            self.provider = provider
+            await self._warn("second_chance_failed", f"the first answer is kept: {error}")
+            failed, self.provider = self.provider, provider
+            await self._switch(failed, str(error), "".join(self._shown))
             # Its own blocks belong to the request before the search.
             self._reply = replace(first, message=replace(first.message, native=None))
-            yield TextDelta(text=void)
-
-    async def _last_reply(self) -> AsyncGenerator[RunnerEvent, None]:
-        """Yield the events of the answer without tools, after `max_steps`."""
-        async with aclosing(self._ask("final")) as events:
-            async for event in events:
-                yield event
-        self.session.accept(replace(self._answered.message, tool_calls=(), native=None))
-        for warning in self._ended():
-            yield warning
-        for event in self._done("max_steps"):
-            yield event
+            await self._emit(TextDelta(text=void))
 
     def _accept(self) -> tuple[ToolCall, ...]:
         """Accept the reply; return the calls to run: none of a refused reply.
@@ -226,12 +202,12 @@ class Turn:
             self._paused.clear()
         return self.session.accept(message, is_paused=reason == "pause")
 
-    def _ended(self) -> Iterator[RunnerWarning]:
-        """Yield warnings about the end of the reply."""
+    async def _tell_ending(self) -> None:
+        """Warn about the end of the reply."""
         # An answer of our own is not the provider's.
         notice = None if self._is_unanswerable else ending_notice(self._answered, self.provider)
         if notice is not None:
-            yield self._warning(notice.code, notice.message)
+            await self._warn(notice.code, notice.message)
 
     @property
     def steps(self) -> int:
@@ -249,54 +225,42 @@ class Turn:
             raise RuntimeError("no provider has answered yet")
         return self._reply
 
-    def _done(self, reason: StopReason | TurnEnd) -> Iterator[RunnerEvent]:
+    async def _done(self, reason: StopReason | TurnEnd) -> Done:
         answer = "".join([*self._paused, self._answered.message.text])
         if not answer.strip():
             stopped = self._answered.stop_reason
             refused = stopped == "refusal"
             if not refused:
-                yield self._warning(
-                    "answer_missing", f"{self.provider!r} ended without text: {stopped}"
-                )
+                what = f"{self.provider!r} ended without text: {stopped}"
+                await self._warn("answer_missing", what)
             key = "answer.refused" if refused else "answer.missing"
             answer = text(key, self.session.language)
-        yield Done(
+        return Done(
             answer=answer, provider=self.provider, steps=self._steps, usage=self._usage,
             stop_reason="answer" if reason == "calls" else reason,
         )  # fmt: skip
 
-    def _reply_of_mode(self) -> AsyncGenerator[RunnerEvent, None]:
-        """Return the events of a whole reply; in `skills_like` of the second of two."""
-        if self.session.decision.mode == "skills_like":
-            return self._reply_of_two_phases()
-        return self._ask("answer")
-
-    async def _reply_of_two_phases(self) -> AsyncGenerator[RunnerEvent, None]:
+    async def _ask_in_mode(self) -> None:
+        """Ask for a whole reply; in `skills_like` the text of the first of two is held back."""
+        if self.session.decision.mode != "skills_like":
+            await self._ask("answer")
+            return
         held: list[TextDelta] = []
-        async with aclosing(self._ask("select")) as events:
-            async for event in events:
-                if isinstance(event, TextDelta):
-                    held.append(event)
-                elif isinstance(event, ProviderSwitched):
-                    # The discarded text was held back, so no consumer has seen it.
-                    held.clear()
-                    yield replace(event, discarded_text="")
-                else:
-                    yield event
+        self._held = held
+        try:
+            await self._ask("select")
+        finally:
+            self._held = None
         picked = [call.name for call in self._answered.message.tool_calls]
         catalog, permits = self.session.catalog, self.session.permits
         known = [n for n in dict.fromkeys(picked) if n in catalog and permits(catalog[n])]
         if known and self._plan is not None and self._plan.phase == "select":
-            async with aclosing(self._ask("detail", known)) as events:
-                async for event in events:
-                    yield event
+            await self._ask("detail", known)
             return
         for delta in held:
-            yield delta
+            await self._emit(delta)
 
-    async def _ask(
-        self, phase: Phase, selected: Sequence[str] = ()
-    ) -> AsyncGenerator[RunnerEvent, None]:
+    async def _ask(self, phase: Phase, selected: Sequence[str] = ()) -> None:
         """Ask providers until one has given a whole reply."""
         causes: dict[str, ProviderError] = {}
         repeats: Repeats = Counter()
@@ -308,19 +272,15 @@ class Turn:
             if self.session.sent.hides_pictures_from(profile):
                 blind = ProviderError("the model takes no pictures", provider=self.provider)
                 verdict = ErrorAction(remedy="leave_out", left_out="pictures_unknown")
-                async with aclosing(self._pass_on(verdict, blind, failed, causes)) as events:
-                    async for event in events:
-                        yield event
+                await self._pass_on(verdict, blind, failed, causes)
                 continue
             planned = partial(self._planned, profile, phase, selected)
             plan, notices = await self.background.run(planned, heavy=self.is_heavy)
             for notice in notices:
-                yield notice
+                await self._emit(notice)
             streamed: list[str] = []
             try:
-                async with aclosing(self._stream(replace(plan, form=form), streamed)) as events:
-                    async for event in events:
-                        yield event
+                await self._stream(replace(plan, form=form), streamed)
             except ProviderError as error:
                 discarded = "".join(streamed)
                 asked = replace(profile, strategy=plan.strategy)
@@ -329,16 +289,12 @@ class Turn:
                     repeats=repeats, phase=plan.phase, is_shown=bool(discarded),
                     has_pictures=self.session.sent.shows_pictures_to(asked),
                 )  # fmt: skip
-                async with aclosing(
-                    self._pass_on(verdict, error, failed, causes, discarded=discarded)
-                ) as events:
-                    async for event in events:
-                        yield event
+                await self._pass_on(verdict, error, failed, causes, discarded=discarded)
             else:
                 self.pool.health.succeeded(self.provider)
                 self.session.sent.accept(profile)
                 for news in self._refusals.answered(self.provider, plan):
-                    yield self._warning(news.code, news.message)
+                    await self._warn(news.code, news.message)
                 return
 
     def _sent(self, plan: RequestPlan) -> SentTools:
@@ -353,28 +309,24 @@ class Turn:
         causes: dict[str, ProviderError],
         *,
         discarded: str = "",
-    ) -> AsyncGenerator[RunnerEvent, None]:
+    ) -> None:
         """Prepare to send the request again, to this provider or to the next."""
         causes[self.provider] = error
         before = self.provider
         if verdict.remedy == "shorten":
             verdict, notice = await self._shortened(verdict, error)
             if notice is not None:
-                yield self._warning(notice.code, notice.message)
+                await self._warn(notice.code, notice.message)
         verdict = self._left_out(verdict, error)
         if verdict.remedy == "next_provider":
             failed.add(self.provider)
-            for event in self._move_on(verdict, failed, causes):
-                yield event
+            await self._move_on(verdict, failed, causes)
         elif verdict.remedy not in ("shorten", "leave_out"):
-            yield self._remedied(verdict, error)
+            await self._emit(self._remedied(verdict, error))
             if verdict.wait_s:
                 await asyncio.sleep(verdict.wait_s)
         if self.provider != before or discarded:
-            yield ProviderSwitched(
-                from_provider=before, to_provider=self.provider, cause=str(error),
-                discarded_text=discarded,
-            )  # fmt: skip
+            await self._switch(before, str(error), discarded)
 
     async def _shortened(
         self, verdict: ErrorAction, error: ProviderError
@@ -453,19 +405,17 @@ class Turn:
                 "nothing announced explains it: its prompt cache ends there",
             )
 
-    async def _stream(
-        self, plan: RequestPlan, streamed: list[str]
-    ) -> AsyncGenerator[RunnerEvent, None]:
+    async def _stream(self, plan: RequestPlan, streamed: list[str]) -> None:
         reply, provider = None, self.pool.providers[self.provider]
         sent = SentRequest(
             provider=self.provider, profile=provider.profile, plan=plan,
             catalog=self.session.catalog, is_prefix_kept=self.prefixes.is_kept,
         )  # fmt: skip
-        async with closing(self.observed.reply(sent, provider.stream(plan))) as events:
-            async for event in events:
+        async with self.observed.request(sent, provider.stream(plan)) as next_event:
+            while (event := await next_event()) is not None:
                 if isinstance(event, ReplyDelta):
                     streamed.append(event.text)
-                    yield TextDelta(text=event.text)
+                    await self._emit(TextDelta(text=event.text))
                 elif isinstance(event, ReplyEnd):
                     reply = event
         if reply is None:
@@ -474,9 +424,9 @@ class Turn:
         self._steps += 1
         self._usage += reply.usage
 
-    def _move_on(
+    async def _move_on(
         self, verdict: ErrorAction, failed: set[str], causes: Mapping[str, ProviderError]
-    ) -> Iterator[RunnerEvent]:
+    ) -> None:
         """Choose the next provider to ask, or give up.
 
         If all others have failed, one that refused the user's pictures is asked without them,
@@ -498,27 +448,27 @@ class Turn:
             failed.discard(self.provider)
             why = self._refused[self.provider]
             shown = text(f"content.{why}", self.session.language)
-            yield ContentLeftOut(provider=self.provider, reason=why, text=shown)
+            await self._emit(ContentLeftOut(provider=self.provider, reason=why, text=shown))
         elif plainer:
             self.provider = plainer[0]
             self._refusals.ask_plainer(self.provider)
             failed.discard(self.provider)
         elif causes.keys() <= self._refused.keys() - self._blind:
-            yield from self._unanswered(causes)
+            await self._answer_alone(causes)
         else:
             raise AllProvidersFailedError(causes)
 
-    def _unanswered(self, causes: Mapping[str, ProviderError]) -> Iterator[RunnerEvent]:
+    async def _answer_alone(self, causes: Mapping[str, ProviderError]) -> None:
         """Answer in place of the providers: none of them takes the user's message."""
         reasons = [self._refused[name] for name in causes]
         is_long = "message_too_long" in reasons
         for notice in self.session.take_notices():
-            yield self._warning(notice.code, notice.message)
+            await self._warn(notice.code, notice.message)
         said = "; ".join(f"{name!r}: {cause.detail}" for name, cause in causes.items())
-        yield self._warning("message_refused", f"no provider takes the user's message: {said}")
+        await self._warn("message_refused", f"no provider takes the user's message: {said}")
         answer = text(f"answer.{'message_too_long' if is_long else 'message_refused'}",
                       self.session.language)  # fmt: skip
-        yield TextDelta(text=answer)
+        await self._emit(TextDelta(text=answer))
         self._reply = ReplyEnd(
             message=Message(role="assistant", content=answer), usage=Usage(),
             stop_reason="other" if is_long else "refusal",
@@ -543,7 +493,7 @@ class Turn:
             return self._warning("tool_set_aside", what)
         return self._warning(NOTICES_OF_ACTIONS[verdict.remedy], f"sent once more, because {error}")
 
-    async def _run_calls(self, calls: Sequence[ToolCall]) -> AsyncGenerator[RunnerEvent, None]:
+    async def _run_calls(self, calls: Sequence[ToolCall]) -> None:
         """Run the calls of a reply, and commit results and discoveries.
 
         Each call has its result in the history, even if the turn is cancelled.
@@ -555,7 +505,7 @@ class Turn:
             async with aclosing(batch.events()) as events:
                 async for event in events:
                     if not isinstance(event, FinishedCall):
-                        yield event
+                        await self._emit(event)
                         continue
                     committed = partial(self.session.commit, (event.to_commit(),))
                     new = await self.background.run(committed, heavy=self.is_heavy)
@@ -564,10 +514,8 @@ class Turn:
                     if answered % _MAX_ANSWERS_AT_ONCE == 0:
                         await asyncio.sleep(0)  # results that wait for nothing would hold the loop
                     self.observed.notify(event.searched())
-                    yield event.finished(self.session.last_message.text)
-                    async with aclosing(self._discovered(new)) as tools:
-                        async for discovery in tools:
-                            yield discovery
+                    await self._emit(event.finished(self.session.last_message.text))
+                    await self._tell_discovered(new)
         finally:
             for outcome in batch.undelivered():
                 self.session.commit((outcome.to_commit(),))
@@ -580,17 +528,32 @@ class Turn:
             return decided()
         return self.background.run(decided, heavy=True, waits=self.searches_aside and is_search)
 
-    async def _discovered(self, new: Sequence[Discovery]) -> AsyncGenerator[RunnerEvent, None]:
+    async def _tell_discovered(self, new: Sequence[Discovery]) -> None:
+        """Keep discoveries, and tell of them."""
         if not new:
             return
         entries, notice = await self.keep(new)
         if notice is not None:
-            yield self._warning(notice.code, notice.message)
+            await self._warn(notice.code, notice.message)
         self.session.adopt_discoveries(entries)
         if self.session.decision.mode == "tool_search":  # in other modes all tools can be called
             names = tuple(entry.name for entry in new)
             total = len(self.session.discoveries)
-            yield ToolsDiscovered(names=names, total=total, via=new[0].via)
+            await self._emit(ToolsDiscovered(names=names, total=total, via=new[0].via))
+
+    async def _switch(self, before: str, cause: str, discarded: str) -> None:
+        """Tell that another request follows, to this provider after another one or itself."""
+        await self._emit(
+            ProviderSwitched(
+                from_provider=before,
+                to_provider=self.provider,
+                cause=cause,
+                discarded_text=discarded,
+            )
+        )
+
+    async def _warn(self, code: NoticeCode, message: str) -> None:
+        await self._emit(self._warning(code, message))
 
     @staticmethod
     def _warning(code: NoticeCode, message: str) -> RunnerWarning:

@@ -1,21 +1,64 @@
-"""The time limit of a turn, also of one whose consumer takes no events.
+"""A turn at work: the one way out for its events, and its time limit.
 
-An async generator that is not asked again keeps all that it holds: the lock of the
-conversation, a connection, running tools. So the events of a turn pass through a watch,
-which closes the turn in place of its consumer.
+The code of a turn is one coroutine, which hands each event over with `emit`. The only
+generator is the one that the consumer reads: it lets the turn go on whenever it is asked for
+the next event. One that is not asked again would keep all that the turn holds: the lock of the
+conversation, a connection, running tools. So the watch ends the turn in place of its consumer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+import types
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable
+from typing import Any, NamedTuple, cast
 
 from tool_search.events import Done, RunnerEvent
+from tool_search.runner.observed_turn import ObservedTurn
 
-__all__ = ["TurnWatch"]
+__all__ = ["TurnWatch", "TurnWork", "emit"]
 
+TurnWork = Coroutine[Any, Any, Done]
 _log = logging.getLogger(__name__)
+
+
+class _Handed(NamedTuple):
+    event: RunnerEvent
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return cast("Generator[Any, None, None]", iter((self,)))  # no frame to pass each time
+
+
+class _EndedError(asyncio.CancelledError):
+    """Ends a turn that waits for its consumer."""
+
+
+def emit(event: RunnerEvent) -> _Handed:
+    """Hand an event to the consumer of the turn; awaited until it asks for the next one.
+
+    Only the turn itself may await it, not a task that it starts.
+    """
+    return _Handed(event)
+
+
+@types.coroutine
+def _resume(turn: TurnWork, error: BaseException | None = None) -> Generator[Any, Any, RunnerEvent]:
+    """Let a turn work until it hands over an event; return that event, `Done` at its end."""
+    # Whatever else the turn waits for is the event loop's: it runs in its consumer's task.
+    while True:
+        try:
+            waited = turn.send(None) if error is None else turn.throw(error)
+        except StopIteration as over:
+            done: Done = over.value
+            return done
+        if isinstance(waited, _Handed):
+            return waited.event
+        try:
+            yield waited
+            error = None
+        except BaseException as exc:  # noqa: BLE001  # passed on to the turn
+            error = exc
 
 
 class TurnWatch:
@@ -23,19 +66,21 @@ class TurnWatch:
 
     Args:
         limit_s: Seconds for the turn from `start` on; None: no limit.
+        observed: What observes the turn.
 
     Attributes:
         timed_out: True once the turn was ended because its time was over.
         ended_because: The reason why the turn must end; empty if there is none.
     """
 
-    def __init__(self, limit_s: float | None) -> None:
+    def __init__(self, limit_s: float | None, observed: ObservedTurn) -> None:
         self.timed_out = False
         self.ended_because = ""
         self._limit_s = limit_s
+        self._observed = observed
         self._deadline: float | None = None
         self._patience: asyncio.Timeout | None = None
-        self._turn: AsyncGenerator[RunnerEvent, None] | None = None
+        self._turn: TurnWork | None = None  # while it waits for its consumer
         self._idle_since: float | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -60,52 +105,64 @@ class TurnWatch:
             self._end()
 
     async def events(
-        self, turn: AsyncGenerator[RunnerEvent, None]
+        self, begin: Callable[[], TurnWork], last_events: Callable[[], Iterable[RunnerEvent]]
     ) -> AsyncGenerator[RunnerEvent, None]:
-        """Yield the turn's events, until it ends or is ended.
+        """Yield a turn's events, until it ends or is ended.
 
         Args:
-            turn: The events; it can be closed anywhere.
+            begin: Begins the turn.
+            last_events: Returns the last events of a turn that was ended; it may raise instead.
         """
-        self._turn = turn
-        loop = asyncio.get_running_loop()
+        observed, loop = self._observed, asyncio.get_running_loop()
+        observed.begin()
+        self._turn = begin()
         try:
-            while (event := await self._next(turn)) is not None:
-                if self.ended_because:
-                    return
-                if isinstance(event, Done):
-                    # A consumer may stop at the last event, and never resume the generator.
-                    await turn.aclose()
-                    yield event
-                    return
-                self._idle_since = loop.time()
-                if self._deadline is not None:
-                    self._alarm = loop.call_at(self._deadline, self._end_late)
-                try:
-                    yield event
-                finally:
-                    self._idle_since = None
-                    if self._alarm is not None:
-                        self._alarm.cancel()
-                if self._closing is not None:
-                    return
-        finally:
-            await (turn.aclose() if self._closing is None else asyncio.shield(self._closing))
+            try:
+                while (event := await self._next()) is not None:
+                    await observed.see(event)
+                    if isinstance(event, Done):
+                        # A consumer may stop at the last event, and never resume the generator.
+                        yield event
+                        return
+                    self._idle_since = loop.time()
+                    if self._deadline is not None:
+                        self._alarm = loop.call_at(self._deadline, self._end_late)
+                    try:
+                        yield event
+                    finally:
+                        self._idle_since = None
+                        if self._alarm is not None:
+                            self._alarm.cancel()
+            finally:
+                closing = self._closing
+                await (self._close() if closing is None else asyncio.shield(closing))
+            for event in last_events():
+                await observed.see(event)
+                yield event
+        except BaseException as error:
+            observed.fail(error)
+            raise
 
-    async def _next(self, turn: AsyncGenerator[RunnerEvent, None]) -> RunnerEvent | None:
-        """Return the next event, or None if the turn or its time is over."""
-        try:
-            if self._limit_s is None:
-                return await anext(turn)
-            async with asyncio.timeout_at(self._deadline) as self._patience:
-                return await anext(turn)
-        except StopAsyncIteration:
+    async def _next(self) -> RunnerEvent | None:
+        """Return the next event, or None if the turn was ended or its time is over."""
+        turn, self._turn = self._turn, None
+        if turn is None:
             return None
+        try:
+            with self._observed:
+                if self._limit_s is None:
+                    event = await _resume(turn)
+                else:
+                    async with asyncio.timeout_at(self._deadline) as self._patience:
+                        event = await _resume(turn)
         except TimeoutError:
             if self._patience is None or not self._patience.expired():
                 raise
             self.timed_out = True
             return None
+        if not isinstance(event, Done):
+            self._turn = turn
+        return None if self.ended_because else event
 
     def _end_late(self) -> None:
         self.timed_out = True
@@ -114,11 +171,23 @@ class TurnWatch:
     def _end(self) -> None:
         """Close the turn in place of its consumer."""
         if self._closing is None:
-            self._closing = asyncio.get_running_loop().create_task(self._close())
+            self._closing = asyncio.get_running_loop().create_task(self._close_alone())
+
+    async def _close_alone(self) -> None:
+        try:
+            await self._close()
+        except Exception:  # noqa: BLE001  # no consumer may be left to get it
+            _log.exception("a turn whose consumer took no event failed while it was ended")
 
     async def _close(self) -> None:
-        if self._turn is not None:
-            try:
-                await self._turn.aclose()
-            except Exception:  # noqa: BLE001  # no consumer may be left to get it
-                _log.exception("a turn whose consumer took no event failed while it was ended")
+        """End the turn where it waits: what is in flight ends, and the conversation is kept."""
+        turn, self._turn = self._turn, None
+        if turn is None:
+            return
+        try:
+            with self._observed:
+                # Nobody takes what it says in its clean-up.
+                while not isinstance(await _resume(turn, _EndedError()), Done):
+                    pass
+        except _EndedError:
+            pass
