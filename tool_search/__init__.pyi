@@ -20,7 +20,7 @@ from tool_search.execution.functions import tool_from_function as tool_from_func
 # own loop
 from tool_search.core.conversation.calls import RunCall as RunCall
 from tool_search.core.conversation.session import CallResult as CallResult
-from tool_search.execution.session import ToolSearchSession as ToolSearchSession
+from tool_search.session.session import ToolSearchSession as ToolSearchSession
 from tool_search.execution.call_runner import CallOptions as CallOptions
 from tool_search.execution.call_runner import CallRunner as CallRunner
 from tool_search.core.messages import ToolCall as ToolCall
@@ -81,7 +81,7 @@ from tool_search.errors import UnsupportedStrategyError as UnsupportedStrategyEr
 # Reachable, not in `__all__`
 from tool_search.config.permissions import PermissionSettings as PermissionSettings
 from tool_search.core.conversation.calls import CallDecision as CallDecision
-from tool_search.core.conversation.record import ConversationRecord as ConversationRecord
+from tool_search.stores.record import ConversationRecord as ConversationRecord
 from tool_search.core.discovery.modes import ModeDecision as ModeDecision
 from tool_search.discovery.search_tool import ToolSearchTool as ToolSearchTool
 from tool_search.core.discovery.state import Discovery as Discovery

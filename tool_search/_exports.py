@@ -18,9 +18,9 @@ _TOP = "tool_search"
 # Modules of folders that are in the core by the same name, and those that have another.
 _INTO_CORE = {
     "catalog": "catalog ids naming names text_limits tokens tool",
-    "conversation": "base calls denied_tools history preloading record record_shape sent_history "
-    "session synthetic_searches thinking tools view",
-    "discovery": "definitions missing_tool modes state tool_order",
+    "conversation": "base calls denied_tools history session synthetic_searches thinking tools "
+    "view",
+    "discovery": "definitions modes state tool_order",
     "strategies": "arguments base claude generic history openai_responses plan_input planning "
     "registry tool_lists",
 }
@@ -29,11 +29,16 @@ _MOVED = {
     "config.kinds": "core.kinds",
     "config.strategies": "core.strategy_facts",
     "config.values": "core.settings",
+    "conversation.preloading": "session.preloading",
+    "conversation.record": "stores.record",
+    "conversation.record_shape": "stores.record_shape",
     "conversation.search_services": "discovery.search_services",
     "conversation.search_trail": "discovery.search_trail",
+    "conversation.sent_history": "session.sent_history",
+    "discovery.missing_tool": "session.missing_tool",
     "discovery.services": "core.services",
     "messages": "core.messages",
-    "providers.omissions": "core.conversation.omissions",
+    "providers.omissions": "session.omissions",
     "providers.profiles": "core.profiles",
     "search.index.protocol": "core.results",
 }

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tool_search.core.conversation.omissions import OmissionReason
+from tool_search.core.conversation.record import OmissionReason
 from tool_search.core.messages import ContentPart, DiscoveryWay, Phase, ToolCall
 from tool_search.providers.base import StopReason, Usage
 

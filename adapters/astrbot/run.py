@@ -28,9 +28,9 @@ from tool_search.core.messages import Message, RequestPlan, ToolList
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.results import SearchResult, Votes
 from tool_search.discovery.search_tool import CALL_TOOL_NAME
-from tool_search.execution.session import ToolSearchSession
 from tool_search.hosts.view import ToolView
 from tool_search.providers.profile_choice import profile_for
+from tool_search.session.session import ToolSearchSession
 
 __all__ = [
     "LIMITED",

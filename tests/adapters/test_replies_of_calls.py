@@ -12,9 +12,9 @@ from tests.adapters.recorded.traffic import READERS
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.kinds import Dialect
-from tool_search.execution.session import ToolSearchSession
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 from tool_search.providers.profile_choice import profile_for
+from tool_search.session.session import ToolSearchSession
 
 PROFILES = {
     "anthropic": profile_for("anthropic", "claude-sonnet-4-6"),

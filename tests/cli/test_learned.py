@@ -15,12 +15,12 @@ from tests.cli.conftest import Command
 from tests.cli.test_bad_input import is_refused
 from tests.stores.contents import record
 from tool_search import SQLiteStore, Tool, ToolCatalog, ToolSearchSession
-from tool_search.core.conversation.record import exported_history
 from tool_search.core.services import Lesson
 from tool_search.errors import UnreadableRecordError
 from tool_search.runner.learning import Learning
 from tool_search.search.learned import Evidence
 from tool_search.stores import Grant
+from tool_search.stores.record import exported_history
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 File = Callable[[str, str], Path]

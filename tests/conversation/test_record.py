@@ -20,12 +20,12 @@ from tool_search import (
     Tool,
     ToolCall,
 )
-from tool_search.core.conversation.record import message_from_dict, message_to_dict
 from tool_search.core.conversation.synthetic_searches import InsertionPoint
 from tool_search.core.conversation.thinking import ThinkingRecord
 from tool_search.core.discovery.tool_order import ToolOrderRecord
 from tool_search.core.messages import NativeReply
 from tool_search.i18n import LANGUAGES
+from tool_search.stores.record import message_from_dict, message_to_dict
 
 TEXT = st.text(max_size=6)
 NAMES = st.text("abc", min_size=1, max_size=3)

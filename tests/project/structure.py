@@ -29,6 +29,7 @@ LAYERS = (
     ("discovery",),
     ("stores",),
     ("execution",),
+    ("session",),
     ("runner",),
     ("hosts",),
     ("sources",),

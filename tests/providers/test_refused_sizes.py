@@ -8,7 +8,7 @@ import pytest
 
 from tests.conversations import CLAUDE, OPENAI
 from tool_search import ProviderError, profile_for
-from tool_search.core.conversation.omissions import OmissionReason
+from tool_search.core.conversation.record import OmissionReason
 from tool_search.providers.errors import ErrorAction, classify_error
 
 PROFILES = {

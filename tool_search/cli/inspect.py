@@ -28,7 +28,6 @@ from tool_search.config.loading import load_config
 from tool_search.config.providers import ProfileSettings
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.conversation.record import ConversationRecord
 from tool_search.core.discovery.modes import Mode, tool_tokens
 from tool_search.core.kinds import KINDS, Dialect, dialect_of
 from tool_search.core.messages import RequestPlan, StrategyName, ToolList
@@ -44,9 +43,10 @@ from tool_search.doctor.requests import (
     planned_request,
 )
 from tool_search.errors import ConfigurationError
-from tool_search.execution.session import ToolSearchSession
 from tool_search.providers.profile_choice import profile_for, profile_of
 from tool_search.providers.prompt_cache import cache_plan
+from tool_search.session.session import ToolSearchSession
+from tool_search.stores.record import ConversationRecord
 
 __all__ = [
     "PROVIDERS",

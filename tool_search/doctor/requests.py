@@ -13,7 +13,7 @@ from tool_search.core.discovery.state import Discovery
 from tool_search.core.messages import Notice, ReferencePart, RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import SessionError
-from tool_search.execution.session import ToolSearchSession
+from tool_search.session.session import ToolSearchSession
 
 __all__ = [
     "PlannedRequest",

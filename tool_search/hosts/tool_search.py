@@ -14,7 +14,6 @@ from tool_search.catalog.near_copies import copies_of
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.conversation.record import ConversationRecord
 from tool_search.core.conversation.view import ViewServices
 from tool_search.core.messages import Notice
 from tool_search.core.results import SearchResult, Votes
@@ -33,6 +32,7 @@ from tool_search.search.explained import explained_matches
 from tool_search.search.index.older_first import search_older_first
 from tool_search.search.learned import with_votes
 from tool_search.stores.base import EvidenceStore
+from tool_search.stores.record import ConversationRecord
 from tool_search.values.json import shown
 from tool_search.values.redaction import log_failure
 

@@ -9,6 +9,7 @@ from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.conversation.view import View, ViewOptions, ViewServices
 from tool_search.core.strategies import ToolsAssembler
 from tool_search.discovery.search_services import SearchServices
+from tool_search.stores.record import ConversationRecord
 
 __all__ = ["ToolView"]
 
@@ -42,3 +43,7 @@ class ToolView(View):
             assembler=ToolsAssembler(), search=SearchServices(config)
         )
         super().__init__(catalog, config=config, services=services, **turn)
+
+    def record(self) -> ConversationRecord:
+        """Return the state as a store keeps it, without messages."""
+        return ConversationRecord.of(super().record())

@@ -10,7 +10,7 @@ from typing import Literal
 
 from tool_search.core.catalog.names import wire_name
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.conversation.omissions import Measure, OmissionReason
+from tool_search.core.conversation.record import Measure, OmissionReason
 from tool_search.core.kinds import SchemaRules
 from tool_search.core.messages import NoticeCode
 from tool_search.core.profiles import ProviderProfile

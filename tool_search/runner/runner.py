@@ -21,7 +21,6 @@ from functools import cache, partial
 from tool_search.config.conversation import HistorySettings, ToolSearchConfig
 from tool_search.core.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.core.catalog.naming import NameBook
-from tool_search.core.conversation.record import ConversationRecord
 from tool_search.core.discovery.state import Discovery
 from tool_search.core.messages import ContentPart, Notice, user_message
 from tool_search.core.profiles import ProviderProfile
@@ -44,7 +43,6 @@ from tool_search.execution import (
 )
 from tool_search.execution.background import LARGE_CATALOG, Background
 from tool_search.execution.batch import in_call
-from tool_search.execution.session import ToolSearchSession
 from tool_search.i18n import language_of, text
 from tool_search.providers.base import ChatProvider, Usage
 from tool_search.providers.prompt_cache import PrefixMonitor
@@ -58,9 +56,11 @@ from tool_search.runner.turn import Turn
 from tool_search.runner.turn_lock import turn_locked
 from tool_search.runner.turn_watch import TurnWatch, emit
 from tool_search.search.build import build_index
+from tool_search.session.session import ToolSearchSession
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
 from tool_search.stores.backlog import Backlog
 from tool_search.stores.keeping import ConversationKeeper, KeptConversation
+from tool_search.stores.record import ConversationRecord
 
 __all__ = ["ToolSearchRunner"]
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tool_search.core.conversation.calls import CallDecision
-from tool_search.core.conversation.omissions import OF_PICTURES, OmissionReason
+from tool_search.core.conversation.record import OF_PICTURES, OmissionReason
 from tool_search.core.discovery.definitions import CALL_TOOL_NAME
 from tool_search.core.discovery.state import Discovery
 from tool_search.core.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
@@ -36,7 +36,6 @@ from tool_search.events import (
 )
 from tool_search.execution import CallRunner, FinishedCall, ToolContext, TurnCalls
 from tool_search.execution.background import Background
-from tool_search.execution.session import ToolSearchSession
 from tool_search.i18n import text
 from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
 from tool_search.providers.errors import NOTICES_OF_ACTIONS, ErrorAction
@@ -48,6 +47,7 @@ from tool_search.runner.observed_turn import ObservedTurn, SentRequest
 from tool_search.runner.providers import ProviderPool
 from tool_search.runner.refusals import Repeats, TurnRefusals
 from tool_search.runner.turn_watch import emit
+from tool_search.session.session import ToolSearchSession
 
 __all__ = ["KeepDiscoveries", "Turn"]
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from tool_search.core.conversation.record import ConversationRecord
 from tool_search.core.discovery.state import Discovery
 from tool_search.search.learned import Evidence
+from tool_search.stores.record import ConversationRecord
 
 __all__ = [
     "ConversationKey",

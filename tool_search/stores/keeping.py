@@ -18,7 +18,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from tool_search.core.conversation.history import pair_results
-from tool_search.core.conversation.record import ConversationRecord, KeyedTurn
+from tool_search.core.conversation.record import KeyedTurn
 from tool_search.core.conversation.thinking import ThinkingRecord
 from tool_search.core.discovery.state import Discovery, DiscoveryState
 from tool_search.core.messages import Message, Notice
@@ -31,6 +31,7 @@ from tool_search.stores import (
     SetAsideStore,
 )
 from tool_search.stores.backlog import Backlog, within_patience
+from tool_search.stores.record import ConversationRecord
 from tool_search.values.json import encodable
 
 __all__ = ["ConversationKeeper", "KeptConversation", "OpenedConversation", "join_records"]

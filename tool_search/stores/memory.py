@@ -9,7 +9,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from tool_search.core.conversation.record import ConversationRecord
 from tool_search.core.discovery.state import Discovery, DiscoveryState
 from tool_search.search.learned import (
     Evidence,
@@ -18,6 +17,7 @@ from tool_search.search.learned import (
     select_evidence,
 )
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
+from tool_search.stores.record import ConversationRecord
 
 __all__ = ["DEFAULT_CONVERSATIONS", "MemoryStore"]
 

@@ -8,20 +8,15 @@ from dataclasses import replace
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.conversation.record import (
-    BegunCall,
-    ConversationRecord,
-    KeyedTurn,
-    ShadowTurn,
-    message_digest,
-)
+from tool_search.core.conversation.record import BegunCall, KeyedTurn, ShadowTurn, message_digest
 from tool_search.core.conversation.thinking import ThinkingRecord
 from tool_search.core.discovery.state import Discovery
 from tool_search.core.messages import ImagePart, Message, NativeReply, TextPart, ToolCall
-from tool_search.execution.session import ToolSearchSession
 from tool_search.providers.profile_choice import profile_for
 from tool_search.search.learned import Evidence
+from tool_search.session.session import ToolSearchSession
 from tool_search.stores.base import Grant
+from tool_search.stores.record import ConversationRecord
 
 __all__ = [
     "CHAT",

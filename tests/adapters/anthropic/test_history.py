@@ -16,12 +16,12 @@ from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.anthropic.history import history_from_wire
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.conversation.record import ConversationRecord
 from tool_search.core.messages import ImagePart, Message, TextPart, ToolCall
 from tool_search.core.profiles import ProviderProfile
-from tool_search.execution.session import ToolSearchSession
 from tool_search.i18n import Language
 from tool_search.providers.profile_choice import profile_for
+from tool_search.session.session import ToolSearchSession
+from tool_search.stores.record import ConversationRecord
 from tool_search.testing import check_request
 
 USER = {"role": "user", "content": "Weather?"}

@@ -25,9 +25,9 @@ from tool_search.core.kinds import Dialect
 from tool_search.core.messages import Message, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.results import SearchResult
-from tool_search.execution.session import ToolSearchSession
 from tool_search.providers.base import ReplyEnd
 from tool_search.providers.profile_choice import profile_for
+from tool_search.session.session import ToolSearchSession
 
 Way = Literal["auto", "generic", "deferred", "hosted"]
 """How a session tells of tools: as is known best, by a list, or a form of Responses."""

@@ -19,10 +19,10 @@ from tool_search.adapters.openai_responses import reply as openai_responses_repl
 from tool_search.adapters.sdk.failures import ReplyFailedError
 from tool_search.adapters.sdk.reply_limits import ReplyLimits, ReplyMeter
 from tool_search.adapters.sdk.reply_stream import ReplyReader, read_stream
-from tool_search.core.conversation.record import message_from_dict, message_to_dict
 from tool_search.core.messages import Message, RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.base import ReplyDelta, ReplyEnd, ReplyEvent
+from tool_search.stores.record import message_from_dict, message_to_dict
 
 EACH = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.dialect)
 READERS: Mapping[str, Callable[[RequestPlan, ProviderProfile], ReplyReader]] = {

@@ -18,13 +18,13 @@ from tests.stores.redis.test_redis import said
 from tool_search.cli.application import app
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.conversation.record import exported_history
 from tool_search.core.services import Lesson
 from tool_search.errors import StoreError
-from tool_search.execution.session import ToolSearchSession
 from tool_search.runner.learning import Learning
+from tool_search.session.session import ToolSearchSession
 from tool_search.stores import Grant
 from tool_search.stores.erasure import Selection
+from tool_search.stores.record import exported_history
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install '.[redis]'")
 

@@ -20,7 +20,6 @@ from tool_search.cli.terminal.language import number, percent, spoken, spoken_la
 from tool_search.config.bot import BotConfig
 from tool_search.config.loading import load_config
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.conversation.record import ConversationRecord
 from tool_search.core.profiles import ProviderProfile
 from tool_search.doctor.checks.tools import load_tools
 from tool_search.doctor.examined import policy_of
@@ -28,6 +27,7 @@ from tool_search.doctor.replay import Prices, Replays, replayed
 from tool_search.doctor.replay_plot import replay_svg
 from tool_search.errors import ConfigurationError, UnreadableRecordError
 from tool_search.providers.profile_choice import profile_for, profile_of
+from tool_search.stores.record import ConversationRecord
 from tool_search.values.json import encodable
 
 __all__ = ["replay_command"]

@@ -15,7 +15,7 @@ from tool_search.core.conversation.calls import (
     denial_of_roles,
 )
 from tool_search.core.conversation.denied_tools import LeftOut, referred_names
-from tool_search.core.conversation.record import ConversationRecord
+from tool_search.core.conversation.record import ConversationState
 from tool_search.core.conversation.synthetic_searches import InsertionPoint
 from tool_search.core.conversation.thinking import PrefixBoundThinking
 from tool_search.core.conversation.tools import ToolState
@@ -55,7 +55,7 @@ class ToolConversation(ABC):
         config: ConversationSettings,
         search: SearchesCatalogs,
         assembler: ToolsAssembler,
-        record: ConversationRecord | None,
+        record: ConversationState | None,
         max_tools: int | None = None,
         strategies: Iterable[ToolSearchStrategy] = (),
     ) -> None:
@@ -256,14 +256,14 @@ class ToolConversation(ABC):
         *,
         insertion_points: tuple[InsertionPoint, ...],
         former_search_names: tuple[str, ...],
-    ) -> ConversationRecord:
+    ) -> ConversationState:
         """Return the state as a store keeps it, without messages.
 
         Raises:
             SessionError: No turn has begun yet.
         """
         frozen, order = self._tools.frozen, self._tools.tool_order
-        return ConversationRecord(
+        return ConversationState(
             language=frozen.language,
             decision=frozen.decision,
             search_tool=frozen.search_tool,

@@ -34,9 +34,7 @@ from tool_search.core.conversation.history import (
     with_own_ids,
     without_blocks,
 )
-from tool_search.core.conversation.preloading import Preloading
-from tool_search.core.conversation.record import ConversationRecord
-from tool_search.core.conversation.sent_history import SentHistory
+from tool_search.core.conversation.record import ConversationState
 from tool_search.core.conversation.synthetic_searches import SyntheticSearches
 from tool_search.core.discovery.modes import ModeDecision
 from tool_search.core.discovery.state import Discovery
@@ -52,7 +50,7 @@ from tool_search.core.messages import (
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.results import Votes
 from tool_search.core.services import Lesson, SearchesCatalogs
-from tool_search.core.settings import ConversationSettings, HiddenTools, HistoryLimits
+from tool_search.core.settings import ConversationSettings, HiddenTools
 from tool_search.core.strategies import ToolsAssembler, ToolSearchStrategy
 from tool_search.errors import SessionError
 from tool_search.i18n import text
@@ -70,13 +68,41 @@ class _UserTurn:
 
     Attributes:
         roles: The user's roles.
-        may_ask: Returns True for a tool some call of which asks for permission.
-        had_second_chance: True if a reply was asked for again.
+        may_ask: Returns True for a tool some call of which asks for permission; None: not said.
     """
 
     roles: frozenset[str] = frozenset()
-    may_ask: Callable[[Tool], bool] = lambda _: False
-    had_second_chance: bool = False
+    may_ask: Callable[[Tool], bool] | None = None
+
+
+class WholeHistory:
+    """The history as requests carry it: whole. A subclass may leave parts out.
+
+    Args:
+        log: The history.
+    """
+
+    def __init__(self, log: MessageLog) -> None:
+        self._log = log
+
+    def to(self, profile: ProviderProfile) -> tuple[Message, ...]:  # noqa: ARG002
+        """Return the history as requests to a provider carry it."""
+        return self._log.messages
+
+    def keep_within_limits(self) -> None:
+        """Leave out what is beyond the limits; a turn begins."""
+
+    def follow_inserted(self, place: int, count: int) -> None:
+        """Follow messages that were inserted into the history before one of it."""
+
+    def follow_truncated(self) -> None:
+        """Follow a history that lost its last messages."""
+
+    def follow_replaced(self, before: Sequence[Message]) -> None:
+        """Follow a history that was replaced, as far as it begins as it did before."""
+
+    def follow_renamed(self) -> None:
+        """Follow another name of the search tool."""
 
 
 class Session(ToolConversation):
@@ -94,7 +120,6 @@ class Session(ToolConversation):
         max_tools: The longest tool list that every provider of the bot takes.
         assembler: Makes tool lists; one for all conversations saves work.
         record: A conversation to go on with, as `record()` returned it.
-        history: The limits of what requests carry of the history.
         strategies: Strategies of this session; they win over registered ones of their name.
 
     Attributes:
@@ -112,8 +137,7 @@ class Session(ToolConversation):
         system_prompt: str = "",
         max_tools: int | None = None,
         assembler: ToolsAssembler | None = None,
-        record: ConversationRecord | None = None,
-        history: HistoryLimits | None = None,
+        record: ConversationState | None = None,
         strategies: Iterable[ToolSearchStrategy] = (),
     ) -> None:
         config = config or ConversationSettings()
@@ -134,16 +158,7 @@ class Session(ToolConversation):
             record.insertion_points if record else (),
             former=record.former_search_names if record else (),
         )
-        parts = self._tools, self._discoveries, self._searches, self._log
-        self._preloading = Preloading(config, *parts, record.shadow if record else ())
-        self.sent = SentHistory(
-            self._log,
-            tools=self._tools,
-            searches=self._searches,
-            discoveries=self._discoveries,
-            limits=history or HistoryLimits(),
-            omissions=record.omissions if record else (),
-        )
+        self.sent = WholeHistory(self._log)
         self._planned = 0
         self._turn = _UserTurn()
 
@@ -179,7 +194,7 @@ class Session(ToolConversation):
         """Return what searches have taught since the last call of this method."""
         return self._tools.trail.drain_lessons()
 
-    def record(self) -> ConversationRecord:
+    def record(self) -> ConversationState:
         """Return the state as a store keeps it.
 
         Raises:
@@ -189,12 +204,7 @@ class Session(ToolConversation):
             insertion_points=self._searches.insertion_points,
             former_search_names=self._searches.former,
         )
-        return replace(
-            kept,
-            history=self.history,
-            omissions=self.sent.omissions,
-            shadow=self._preloading.shadow,
-        )
+        return replace(kept, history=self.history)
 
     def begin_turn(
         self,
@@ -243,15 +253,15 @@ class Session(ToolConversation):
         for message in messages:
             self._log.append(message)
         self._introduce()
-        turn.may_ask = may_ask or self._may_ask_of(turn.roles)
-        preloaded = self._preloading.run(denied=self.denied, may_ask=turn.may_ask)
+        turn.may_ask = may_ask
+        preloaded = self._preload()
         self.sent.keep_within_limits()
         self._turn_order = self._tools.tool_order.declared_order
         return preloaded
 
-    def _may_ask_of(self, roles: frozenset[str]) -> Callable[[Tool], bool]:  # noqa: ARG002  # for sessions that run calls
-        """Return a function that says if some call of a tool asks for permission."""
-        return lambda _: False
+    def _preload(self) -> tuple[Discovery, ...]:
+        """Return tools that are loaded for the user's message without a search: none."""
+        return ()
 
     def plan(
         self, profile: ProviderProfile, *, phase: Phase = "answer", selected: Sequence[str] = ()
@@ -277,23 +287,6 @@ class Session(ToolConversation):
         history = self.sent.to(fitted)
         conversation = self._plan_input(fitted, history, self._system_prompt, selected=selected)
         return self._request(conversation, phase)
-
-    def second_chance(self, reply: Message) -> tuple[Discovery, ...]:
-        """Return tools for a reply that says it has none, found by one search of ours.
-
-        Call it before `accept`. If it returns tools, leave the reply out and plan once more:
-        the tools are shown at the end of the history. There are none unless `second_chance`
-        is on, and at most once a turn.
-
-        Args:
-            reply: A complete reply; one with calls has no second chance.
-        """
-        turn = self._turn
-        if turn.had_second_chance or not (self._asked and self._asked.takes_tools):
-            return ()
-        new = self._preloading.second_chance(reply, denied=self.denied, may_ask=turn.may_ask)
-        turn.had_second_chance = bool(new)
-        return new
 
     def accept(self, reply: Message, *, is_paused: bool = False) -> tuple[ToolCall, ...]:
         """Accept a model's reply, and return its calls, each under an id of its own.

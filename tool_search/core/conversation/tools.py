@@ -13,7 +13,7 @@ from tool_search.core.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.core.catalog.naming import NameBook, Source
 from tool_search.core.catalog.text_limits import TextLimits
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.conversation.record import ConversationRecord
+from tool_search.core.conversation.record import ConversationState
 from tool_search.core.discovery.definitions import CALL_TOOL_NAME, call_tool_definition
 from tool_search.core.discovery.modes import Mode, ModeDecision, ModeReason, resolve_mode
 from tool_search.core.discovery.state import DiscoveryState
@@ -271,7 +271,7 @@ class ToolState:
             self.notice(notice.code, notice.message)
         self._given = self._given if catalog is None else catalog
 
-    def restore(self, record: ConversationRecord) -> None:
+    def restore(self, record: ConversationState) -> None:
         """Go on with a recorded conversation.
 
         A tool that took the name of one of the library's own since is left out; the next user

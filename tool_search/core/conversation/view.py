@@ -24,8 +24,8 @@ from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.base import ToolConversation
 from tool_search.core.conversation.calls import CallDecision, RunCall, denial_of_roles
-from tool_search.core.conversation.record import ConversationRecord
-from tool_search.core.conversation.sent_history import HostHistory
+from tool_search.core.conversation.host_history import HostHistory
+from tool_search.core.conversation.record import ConversationState
 from tool_search.core.conversation.synthetic_searches import InsertionPoint
 from tool_search.core.discovery.definitions import instructed
 from tool_search.core.discovery.modes import ModeDecision
@@ -88,7 +88,7 @@ class ViewOptions(TypedDict, total=False):
     user: str | None
     denial_reason: Callable[[Tool], str | None] | None
     hidden: HiddenTools
-    record: ConversationRecord | None
+    record: ConversationState | None
 
 
 class View(ToolConversation):
@@ -131,7 +131,7 @@ class View(ToolConversation):
         user: str | None = None,
         denial_reason: Callable[[Tool], str | None] | None = None,
         hidden: HiddenTools = "strict",
-        record: ConversationRecord | None = None,
+        record: ConversationState | None = None,
     ) -> None:
         self.user = user
         self._lock = RLock()
@@ -476,7 +476,7 @@ class View(ToolConversation):
         with self._lock:
             return self._tools.trail.drain_lessons()
 
-    def record(self) -> ConversationRecord:
+    def record(self) -> ConversationState:
         """Return the state as a store keeps it, without messages."""
         with self._lock:
             return self._kept_record(

@@ -23,7 +23,7 @@ from tool_search.errors import (
     InvalidToolError,
     SessionError,
 )
-from tool_search.execution.session import ToolSearchSession
+from tool_search.session.session import ToolSearchSession
 
 __all__ = ["OwnTools", "check_definitions", "check_tools", "load_tools"]
 

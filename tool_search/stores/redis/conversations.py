@@ -15,12 +15,12 @@ from operator import is_
 from typing import Any, NamedTuple, TypeVar
 
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.conversation.record import ConversationRecord, message_to_dict
-from tool_search.core.conversation.record_shape import check_discovery
 from tool_search.core.discovery.state import Discovery
 from tool_search.core.messages import Message
 from tool_search.errors import CatalogError, StoreError, UnreadableRecordError
 from tool_search.stores.base import ConversationKey
+from tool_search.stores.record import ConversationRecord, message_to_dict
+from tool_search.stores.record_shape import check_discovery
 from tool_search.stores.redis.connection import VERSION, RedisConnection
 from tool_search.stores.redis.keys import Keys, read_key, read_number, written_key
 from tool_search.stores.redis.scripts import (

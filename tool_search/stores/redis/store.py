@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from tool_search.core.conversation.record import ConversationRecord
 from tool_search.core.discovery.state import Discovery
 from tool_search.errors import ConfigurationError
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
 from tool_search.stores.context import StoreContext
 from tool_search.stores.erasure import Erased, Export, Selection
+from tool_search.stores.record import ConversationRecord
 from tool_search.stores.redis.connection import RedisConnection
 from tool_search.stores.redis.conversations import RedisConversations
 from tool_search.stores.redis.erasure import RedisErasure

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tool_search.core.conversation.record import ConversationRecord
 from tool_search.core.discovery.state import Discovery
 from tool_search.errors import StoreError
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
 from tool_search.stores.context import StoreContext
 from tool_search.stores.erasure import Erased, Export, Selection
+from tool_search.stores.record import ConversationRecord
 from tool_search.stores.sqlite import conversations as sqlite_conversations
 from tool_search.stores.sqlite import erasure as sqlite_erasure
 from tool_search.stores.sqlite import evidence as sqlite_evidence

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from tool_search.core.conversation.omissions import OmissionReason
+from tool_search.core.conversation.record import OmissionReason
 from tool_search.core.discovery.modes import Mode, ModeReason
 from tool_search.core.discovery.state import DiscoveryWay
 from tool_search.core.messages import Role

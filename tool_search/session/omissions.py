@@ -10,30 +10,28 @@ that a service refused.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, replace
 
 from tool_search.core.catalog.tokens import most_tokens
+from tool_search.core.conversation.record import (
+    EVERYBODY,
+    OF_PICTURES,
+    Measure,
+    Omission,
+    OmissionReason,
+)
 from tool_search.core.messages import ContentPart, ImagePart, Message, TextPart
 from tool_search.i18n import Language, text
 from tool_search.values.json import compact_json
 from tool_search.values.shortening import cut
 
 __all__ = [
-    "EVERYBODY",
-    "OF_PICTURES",
     "HistoryView",
-    "Measure",
     "MessageWeights",
-    "Omission",
-    "OmissionReason",
     "Omissions",
     "pictured",
     "weight_of",
 ]
-
-Measure = Literal["tokens", "bytes"]
-"""The unit of an estimated size: tokens of a model's context, or bytes of a request."""
 
 # Anthropic, Vision: 1,568 tokens a picture at most; OpenAI: 765 for a square in high detail.
 _PICTURE_TOKENS = 1_500
@@ -76,62 +74,7 @@ class MessageWeights:
         return known[: len(messages)]
 
 
-EVERYBODY = ""
-"""The key of omissions that apply to every endpoint."""
-
-OmissionReason = Literal[
-    "picture_refused",
-    "pictures_unknown",
-    "too_many_pictures",
-    "message_refused",
-    "message_too_long",
-]
-"""The reason to leave out a content: `picture_refused`, the service could not read its pictures;
-`pictures_unknown`, the model takes none; `too_many_pictures`, it takes fewer, or smaller ones;
-`message_refused`, the service refused the message; `message_too_long`, it does not fit into the
-model's context."""
-
-OF_PICTURES: frozenset[OmissionReason] = frozenset(
-    {"picture_refused", "pictures_unknown", "too_many_pictures"}
-)
-"""The reasons that leave out pictures alone."""
-
 _SHORT_RESULT = 1_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Omission:
-    """The omissions of requests to one endpoint, or of all requests.
-
-    Attributes:
-        endpoint: The `ProviderProfile.origin`, or `EVERYBODY`.
-        turns_before: Index of the first message that is sent.
-        results_before: Index of the first message that is whole if it is a result.
-        opening: Messages in place of those that are not sent.
-        contents: The reason to leave out a message's content, by the message's index.
-    """
-
-    endpoint: str = EVERYBODY
-    turns_before: int = 0
-    results_before: int = 0
-    opening: tuple[Message, ...] = ()
-    contents: Mapping[int, OmissionReason] = field(default_factory=dict)
-
-    @property
-    def reach(self) -> int:
-        """The number of messages, from the first, that it depends on."""
-        return max(self.turns_before, self.results_before, *(i + 1 for i in self.contents), 0)
-
-    def merged_with(self, other: Omission) -> Omission:
-        """Return an omission that leaves out all that both leave out."""
-        further = self if self.turns_before >= other.turns_before else other
-        return replace(
-            self,
-            turns_before=further.turns_before,
-            opening=further.opening,
-            results_before=max(self.results_before, other.results_before),
-            contents={**other.contents, **self.contents},
-        )
 
 
 class Omissions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Literal
@@ -10,38 +10,32 @@ from typing import Literal
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.history import (
     MessageLog,
-    checked,
-    pair_results,
-    search_results,
     visible_names,
 )
-from tool_search.core.conversation.omissions import (
+from tool_search.core.conversation.record import (
     EVERYBODY,
     OF_PICTURES,
-    HistoryView,
     Measure,
     Omission,
     OmissionReason,
-    Omissions,
-    pictured,
 )
-from tool_search.core.conversation.record import ConversationRecord
-from tool_search.core.conversation.synthetic_searches import InsertionPoint, SyntheticSearches
+from tool_search.core.conversation.session import WholeHistory
+from tool_search.core.conversation.synthetic_searches import SyntheticSearches
 from tool_search.core.conversation.tools import ToolState
 from tool_search.core.discovery.state import DiscoveryState
 from tool_search.core.messages import ImagePart, Message
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.settings import HistoryLimits
-from tool_search.i18n import text
+from tool_search.session.omissions import HistoryView, Omissions, pictured
 
-__all__ = ["HostHistory", "Refused", "SentHistory"]
+__all__ = ["Refused", "SentHistory"]
 
 Refused = Literal["result", "message", "older"]
 """Whose content a provider refused: results since the last reply, the user's last message, or
 what is older."""
 
 
-class SentHistory:
+class SentHistory(WholeHistory):
     """The parts of a history that requests leave out; each omission is announced.
 
     Args:
@@ -63,7 +57,7 @@ class SentHistory:
         limits: HistoryLimits,
         omissions: Iterable[Omission] = (),
     ) -> None:
-        self._log = log
+        super().__init__(log)
         self._tools = tools
         self._searches = searches
         self._discoveries = discoveries
@@ -340,108 +334,3 @@ def _has_picture(message: Message, address: str) -> bool:
     parts = () if isinstance(message.content, str) else message.content
     urls = (part.url for part in parts if isinstance(part, ImagePart))
     return any(address in (url, url.partition(",")[2]) for url in urls)
-
-
-class HostHistory:
-    """A host's history as requests carry it: calls are answered, discoveries shown again.
-
-    The host keeps the messages. Kept here are the places of inserted searches, so that each
-    request has them where the one before had them.
-
-    Args:
-        tools: The tools of the conversation; its settings are frozen.
-        discoveries: The discoveries of the conversation.
-        permits: Returns True if this caller may call a tool.
-        record: A conversation to go on with.
-    """
-
-    def __init__(
-        self,
-        tools: ToolState,
-        discoveries: DiscoveryState,
-        permits: Callable[[Tool], bool],
-        record: ConversationRecord | None = None,
-    ) -> None:
-        self._tools = tools
-        self._discoveries = discoveries
-        self._permits = permits
-        self._searches = SyntheticSearches(
-            record.search_tool.name if record else tools.search_tool_name,
-            record.insertion_points if record else (),
-            former=record.former_search_names if record else (),
-        )
-        self.follow_name()
-
-    def follow_name(self) -> None:
-        """Follow another name of the search tool."""
-        self._searches.rename(self._tools.search_tool_name)
-
-    @property
-    def insertion_points(self) -> tuple[InsertionPoint, ...]:
-        """The inserted searches with their places, oldest first."""
-        return self._searches.insertion_points
-
-    @property
-    def former_search_names(self) -> tuple[str, ...]:
-        """Earlier names of the search tool in the conversation, oldest first."""
-        return self._searches.former
-
-    def complete(self, history: Iterable[Message]) -> tuple[Message, ...]:
-        """Return the history with each call answered once, and discoveries shown again.
-
-        Raises:
-            SessionError: It is not made of messages.
-        """
-        language, tools = self._tools.frozen.language, self._tools
-        messages = self._searches.restored(self._paired(history), language)
-        place = max((i for i, m in enumerate(messages) if m.role == "user"), default=None)
-        if place is None or tools.mode != "tool_search":
-            return tuple(messages)
-        missing = self._missing(messages)
-        if missing:
-            messages[place:place] = self._searches.write(
-                missing,
-                before=messages[place],
-                history=messages[:place],
-                total_tools=tools.open_tools,
-                language=language,
-            )
-        return tuple(messages)
-
-    def found_in(self, history: Iterable[Message]) -> tuple[str, ...]:
-        """Return the names that the searches of a history found, in order.
-
-        Raises:
-            SessionError: It is not made of messages.
-        """
-        results = search_results(self._paired(history), self._tools.search_tool_name)
-        return tuple(dict.fromkeys(name for result in results for name in result.names))
-
-    def _paired(self, history: Iterable[Message]) -> list[Message]:
-        """Return a history with each call answered, its searches under the current name."""
-        answer = text("call.cancelled", self._tools.frozen.language, name="tool")
-        own = pair_results(checked(history), answer=answer)
-        return self._searches.renamed(own, taken=self._tools.catalog)
-
-    def named_in_turn(self, messages: Sequence[Message]) -> frozenset[str]:
-        """Return the tools that the last turn found or called by name."""
-        place = max((i for i, m in enumerate(messages) if m.role == "user"), default=0)
-        by_wire_name = self._tools.catalog.by_wire_name
-        called = {call.name for message in messages[place:] for call in message.tool_calls}
-        names = {by_wire_name[name].name if name in by_wire_name else name for name in called}
-        return visible_names(messages[place:], self._tools.search_tool_name) | names
-
-    def _missing(self, messages: Sequence[Message]) -> list[Tool]:
-        """Return the discovered tools that no search in the history shows.
-
-        Tools that the last turn called by name wait for the next turn: a search that is
-        inserted in the middle of a turn would end the prompt cache.
-        """
-        shown = visible_names(messages, self._tools.search_tool_name)
-        shown |= self.named_in_turn(messages)
-        tools = (entry.tool for entry in self._discoveries if entry.name not in shown)
-        return [tool for tool in tools if self._is_active(tool.name) and self._permits(tool)]
-
-    def _is_active(self, name: str) -> bool:
-        tool = self._tools.catalog.get(name)
-        return tool is not None and tool.active

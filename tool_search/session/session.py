@@ -5,20 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sized
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from tool_search.config.conversation import HistorySettings, ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.calls import CallDecision, CallResult
-from tool_search.core.conversation.record import ConversationRecord
 from tool_search.core.conversation.session import Session
-from tool_search.core.messages import ToolCall
+from tool_search.core.discovery.state import Discovery
+from tool_search.core.messages import Message, ToolCall
 from tool_search.core.services import SearchesCatalogs
+from tool_search.core.settings import HistoryLimits
 from tool_search.core.strategies import ToolsAssembler, ToolSearchStrategy
 from tool_search.discovery.search_services import SearchServices
 from tool_search.errors import ConfigurationError, SessionError
 from tool_search.execution.call_runner import CallRunner
+from tool_search.session.preloading import Preloading
+from tool_search.session.sent_history import SentHistory
+from tool_search.stores.record import ConversationRecord
 
 __all__ = ["ToolSearchSession"]
 
@@ -80,15 +85,62 @@ class ToolSearchSession(Session):
             max_tools=max_tools,
             assembler=assembler,
             record=record,
-            history=history,
             strategies=strategies,
         )
+        self._had_second_chance = False
+        parts = self._tools, self._discoveries, self._searches, self._log
+        self._preloading = Preloading(config, *parts, record.shadow if record else ())
+        self.sent: SentHistory = SentHistory(
+            self._log,
+            tools=self._tools,
+            searches=self._searches,
+            discoveries=self._discoveries,
+            limits=history or HistoryLimits(),
+            omissions=record.omissions if record else (),
+        )
 
-    def _may_ask_of(self, roles: frozenset[str]) -> Callable[[Tool], bool]:
-        runner = self._runner
+    def record(self) -> ConversationRecord:
+        """Return the state as a store keeps it.
+
+        Raises:
+            SessionError: No turn has begun yet.
+        """
+        state = replace(
+            super().record(), omissions=self.sent.omissions, shadow=self._preloading.shadow
+        )
+        return ConversationRecord.of(state)
+
+    def _preload(self) -> tuple[Discovery, ...]:
+        self._had_second_chance = False
+        return self._preloading.run(denied=self.denied, may_ask=self._may_ask())
+
+    def _may_ask(self) -> Callable[[Tool], bool]:
+        """Return a function that says if some call of a tool asks for permission."""
+        turn, runner = self._turn, self._runner
+        if turn.may_ask is not None:
+            return turn.may_ask
         if runner is None:
-            return super()._may_ask_of(roles)
-        return runner.may_ask(lambda: runner.context(_CONVERSATION, self.language, roles=roles))
+            return lambda _: False
+        return runner.may_ask(
+            lambda: runner.context(_CONVERSATION, self.language, roles=turn.roles)
+        )
+
+    def second_chance(self, reply: Message) -> tuple[Discovery, ...]:
+        """Return tools for a reply that says it has none, found by one search of ours.
+
+        Call it before `accept`. If it returns tools, leave the reply out and plan once more:
+        the tools are shown at the end of the history. There are none unless `second_chance`
+        is on, and at most once a turn.
+
+        Args:
+            reply: A complete reply; one with calls has no second chance.
+        """
+        if self._had_second_chance or not (self._asked and self._asked.takes_tools):
+            return ()
+        may_ask = self._may_ask()
+        new = self._preloading.second_chance(reply, denied=self.denied, may_ask=may_ask)
+        self._had_second_chance = bool(new)
+        return new
 
     async def run(
         self, call: ToolCall, *, runner: CallRunner | None = None, context: Any = None

@@ -18,11 +18,11 @@ from tool_search.core.conversation.history import MessageLog
 from tool_search.core.conversation.record import ShadowTurn, message_digest
 from tool_search.core.conversation.synthetic_searches import SyntheticSearches
 from tool_search.core.conversation.tools import ToolState
-from tool_search.core.discovery.missing_tool import says_tool_is_missing
 from tool_search.core.discovery.state import Discovery, DiscoveryState
 from tool_search.core.messages import Message
 from tool_search.core.results import SearchMatch
 from tool_search.core.settings import ConversationSettings
+from tool_search.session.missing_tool import says_tool_is_missing
 from tool_search.values.redaction import log_failure
 
 __all__ = ["Preloading"]

@@ -1,0 +1,1 @@
+"""A session: a conversation with search, limits of its history, and calls that run."""
