@@ -23,6 +23,12 @@ from tool_search.testing import ModelReply, ModelView, StandInServer
 _LEASE_S = 1.0  # a killed worker's conversation waits for so long on Redis
 _PATIENCE_S = 120.0
 _CONVERSATIONS = 5
+# Importing these takes a worker longer than its turn.
+_USED = (
+    "openai.resources.chat.completions",
+    "tool_search.adapters.openai_chat.provider",
+    "tool_search.search.engines.bm25",
+)
 
 Place = tuple[str, str]
 """The address of a Redis server and a prefix, or the path of a file and an empty text."""
@@ -86,7 +92,7 @@ class Trial:
     def __init__(self, place: Place, folder: Path) -> None:
         self._place, self._folder = place, folder
         self._context: ForkServerContext = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["tests.stores.keyed_turns"])
+        self._context.set_forkserver_preload(["tests.stores.keyed_turns", *_USED])
         self.killed = self.uncertain = 0
 
     def run(self, turns: int) -> None:
