@@ -12,7 +12,18 @@ import pytest
 from mcp import Client
 from typer.testing import CliRunner
 
-from tests.mcp.gateways import ROOT, command, names, over_stdio, serving, text_of, written
+from tests.mcp.gateways import (
+    ROOT,
+    TWO_TOKENS,
+    call,
+    command,
+    names,
+    over_stdio,
+    post,
+    serving,
+    text_of,
+    written,
+)
 from tests.mcp.helpers import free_port, listening, plain, until
 from tool_search.cli.application import app
 from tool_search.gateway import Gateway
@@ -52,6 +63,29 @@ async def test_a_server_that_dies_in_a_call_is_an_error_and_comes_back(tmp_path:
         again = await client.call_tool("one___pid", {})
         assert not again.is_error
         assert again.content[0].text != first
+
+
+@pytest.mark.parametrize("tokens", ["alices", "alices,bobs"])
+async def test_what_a_server_wrote_of_one_client_reaches_no_other(
+    tokens: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither in a call nor in `/health`; who has the only token is the operator."""
+    monkeypatch.setenv("GATEWAY_TEST_TOKENS", tokens)
+    gateway = Gateway({"mcpServers": {"one": plain("die", "pid")}, "transport": TWO_TOKENS})
+    async with serving(gateway) as address, httpx2.AsyncClient() as http:
+        *_, last = [{"Authorization": f"Bearer {token}"} for token in tokens.split(",")]
+        alice = {"Authorization": "Bearer alices"}
+        died = await post(address, call("one___die", {"value": "alice-card-5"}), **alice)
+        assert "server 'one'" in died.text
+        assert "alice-card-5" not in died.text
+        health = address.replace("/mcp", "/health")
+        await until(lambda: gateway.health(last_lines=True)["servers"]["one"].get("last_lines"))
+        assert "alice-card-5" not in (await post(address, call("one___pid"), **last)).text
+        assert "alice-card-5" not in (await http.get(health)).text
+        is_alone = "," not in tokens
+        assert ("alice-card-5" in (await http.get(health, headers=last)).text) is is_alone
+        foreign = await http.get(health, headers={**last, "Host": "evil.example"})
+        assert (foreign.status_code, "card" in foreign.text) == (421, False)
 
 
 async def test_a_signal_ends_the_gateway_and_its_servers(tmp_path: Path) -> None:

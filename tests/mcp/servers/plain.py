@@ -54,6 +54,8 @@ class Server:
         if name == "pid":
             self.text(number, str(os.getpid()))
         elif name == "die":
+            sys.stderr.write(given.get("value", ""))
+            sys.stderr.flush()
             os.kill(os.getpid(), signal.SIGKILL)
         elif name == "cut_off":
             sys.stdout.write('{"jsonrpc": "2.0", "id": ')

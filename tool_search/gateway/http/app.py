@@ -64,7 +64,8 @@ def build_app(
         settings: The address, the tokens and the origins.
         server: The server of the SDK.
         bare: Answers requests without a session.
-        health: Returns the content of `/health`; with `last_lines`, for who has a token.
+        health: Returns the content of `/health`; with `last_lines`, for who has the only
+            token.
         opened: Opens the gateway for the time that the application runs.
         recorder: The requests for the inspector; None: there is no page.
 
@@ -91,8 +92,9 @@ def build_app(
         return _running(opened, manager)
 
     async def answer_health(request: Request) -> Response:
-        client = access.client(request.headers, ("authorization",))
-        return JSONResponse(dict(health(last_lines=client is not None)))
+        # Of two clients neither reads what a server wrote about the other.
+        is_alone = access.client(request.headers, ("authorization",)) and len(tokens) == 1
+        return JSONResponse(dict(health(last_lines=bool(is_alone))))
 
     inspector = [] if recorder is None else inspector_routes(InspectorApp(recorder, access))
     return Starlette(
