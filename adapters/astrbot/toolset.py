@@ -54,22 +54,31 @@ def within_limits(tools: Any, first: Container[str], translate: Translate) -> An
         first: The names of the tools to keep if there are too many.
         translate: Returns the definitions of tools by name, as far as they have one.
     """
-    named = [tool for tool in tools.tools if wire_name(tool.name, _EVERY_RULE) == tool.name]
-    kept = sorted(named, key=lambda tool: tool.name not in first)[: LIMITED.max_tools]
+    kept = sorted(tools.tools, key=lambda tool: tool.name not in first)[: LIMITED.max_tools]
+    fitting = [each for tool in kept for each in _declarable(tool, translate)]
+    # Where not one can be read, the mistake is in no tool's definition.
+    fitting = fitting or [tool for tool in kept if wire_name(tool.name) == tool.name]
+    if fitting == tools.tools:
+        return tools
     made = copy(tools)
-    # Where not one can be read, the mistake is in no tool's schema.
-    made.tools = [each for tool in kept for each in _declarable(tool, translate)] or kept
+    made.tools = fitting
     return made
 
 
 def _declarable(tool: Any, translate: Translate) -> Iterator[Any]:
-    """Yield a tool of AstrBot's with a schema that providers take; nothing if it has none."""
+    """Yield a tool of AstrBot's as every provider takes it; nothing if none does."""
     try:
+        name = wire_name(tool.name, _EVERY_RULE)
         definition = translate([tool]).get(tool.name)
-        if definition is not None and declared_schema(definition).changes:
-            yield _searching_set_class().own_tool(definition, _answer_of(tool, definition))
-        elif definition is not None or takes_an_object(tool):
+        if definition is None:
+            is_taken = name == tool.name and takes_an_object(tool)
+        else:
+            is_taken = name == tool.name and not declared_schema(definition).changes
+        if is_taken:
             yield tool
+        elif definition is not None:
+            named = replace(definition, name=name)
+            yield _searching_set_class().own_tool(named, _answer_of(tool, definition))
     except MISTAKES as exc:
         _log.warning("tool %r is left out of this message: %r", tool.name, exc)
 

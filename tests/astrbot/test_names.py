@@ -96,6 +96,28 @@ def test_another_provider_and_a_restart_know_the_tool_that_was_found(
     assert not server.violations
 
 
+BROKEN = """
+run = bot.library("adapters.astrbot.run").AstrBotRun
+bot.plan, run.plan = run.plan, lambda *_: 1 / 0
+"""
+MENDED = 'bot.library("adapters.astrbot.run").AstrBotRun.plan = bot.plan'
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_tool_stays_in_the_list_after_a_mistake_of_ours(
+    bot: AstrBot, server: StandInServer, provider: str
+) -> None:
+    """Under the name that the provider takes."""
+    bot.ask("run", code=BROKEN)
+    try:
+        answer = bot.say(ASKED["parcel.track"], user=new_user(), provider=provider)
+    finally:
+        bot.ask("run", code=MENDED)
+    assert "named parcel.track" in answer
+    assert "tool_search" not in server.requests[0].tool_names
+    assert not server.violations
+
+
 def test_a_tool_that_no_provider_takes_is_warned_of_once(
     bot: AstrBot, server: StandInServer
 ) -> None:
