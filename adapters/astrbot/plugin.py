@@ -8,7 +8,6 @@ Failures are caught by kind. AstrBot itself logs anything else that a plugin's h
 goes on with the request as it is.
 """
 
-# Longer than 600 lines: one class that passes on all that AstrBot calls, whose parts are beside it.
 from __future__ import annotations
 
 import asyncio
@@ -30,12 +29,11 @@ from tool_search.adapters.astrbot.preferences import (
     demands_of,
     first_provider,
     follow_settings,
-    is_admin,
     is_switched_off,
     name_rule_of,
     own_mode,
+    permitted,
     plugin_of,
-    restricted_tools,
     user_of,
 )
 from tool_search.adapters.astrbot.reports import MISTAKES, Reports, Savings, WarnOnce
@@ -61,9 +59,7 @@ from tool_search.adapters.astrbot.toolset import run_of, searching_tool_set, wit
 from tool_search.adapters.astrbot.webui.activity import Activity
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.catalog.naming import NameBook
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.conversation.calls import allowed_to_all
 from tool_search.core.conversation.view import ViewServices
 from tool_search.core.discovery.modes import tool_tokens
 from tool_search.core.messages import Message, Notice, user_message
@@ -143,8 +139,6 @@ class AstrBotToolSearch:
         self._store = MemoryStore() if folder is None else SQLiteStore(folder / "learned.sqlite")
         self._learning = Learning(self._store)
         self._hooks = InstalledHooks(self.prepare_agent)
-        self._names = NameBook()
-        self._last_catalog: tuple[tuple[Tool, ...], ToolCatalog] = (), ToolCatalog()
         self.savings = Savings()
         self.activity = Activity()
         self._full = ("", 0)
@@ -227,7 +221,7 @@ class AstrBotToolSearch:
             await self._prepare(event, request, key, provider)
         except Exception as exc:
             known = self._conversations.get(key) if key is not None else None
-            core = [tool.name for tool in self._last_catalog[1].core]
+            core = [tool.name for tool in self._tools.last_catalog.core]
             first = frozenset(known.order if known is not None else core)
             if request.func_tool:
                 request.func_tool = within_limits(request.func_tool, first, self._definitions)
@@ -458,43 +452,17 @@ class AstrBotToolSearch:
     async def _permitted(
         self, event: Any, active: list[Any]
     ) -> tuple[ToolCatalog, Callable[[Tool], str | None]]:
-        """Return the catalog of active tools, and the reason why a message's user may not call one.
-
-        The reason is empty: a tool that is not for this user is answered like an unknown name.
-        """
-        manager = self._context.get_llm_tool_manager()
+        """Return the catalog of active tools, and why a message's user may not call one."""
         definitions = self._definitions(active)
-        catalog = self._catalog(definitions)
-        named = {tool.name: tool for tool in active}
-        kept_back = await restricted_tools(manager, definitions, named)
-        restricted = {catalog.by_source[definitions[name].source].name for name in kept_back}
-        if not restricted:
-            return catalog, allowed_to_all
-        allowed = is_admin(event)
-
-        def refusal(tool: Tool) -> str | None:
-            return None if allowed or tool.name not in restricted else ""
-
-        return catalog.restricting(restricted), refusal
+        manager = self._context.get_llm_tool_manager()
+        catalog = self._tools.catalog(definitions)
+        return await permitted(manager, event, catalog, definitions, active)
 
     def catalog_of(self, tools: Iterable[Any], settings: AstrBotSettings) -> ToolCatalog:
         """Return the catalog of AstrBot's tools, divided into core and deferred."""
         active = [tool for tool in tools if getattr(tool, "active", True)]
-        catalog = self._catalog(self._definitions(active))
+        catalog = self._tools.catalog(self._definitions(active))
         return ToolSearch(catalog, settings.config).catalog
-
-    def _catalog(self, definitions: Mapping[str, Tool]) -> ToolCatalog:
-        """Return a catalog in which a name stays with its first tool.
-
-        Equal definitions have the last catalog again: a conversation that knows it compares
-        nothing, which takes 0.1 s with 3,000 tools.
-        """
-        tools = tuple(definitions.values())
-        if tools != self._last_catalog[0]:
-            catalog = ToolCatalog(tools, names=self._names)
-            self._names = catalog.book
-            self._last_catalog = tools, catalog
-        return self._last_catalog[1]
 
     async def settings_at(self, umo: str) -> AstrBotSettings:
         """Return the settings at a place: its own replace those of the plugin."""

@@ -10,7 +10,7 @@ import inspect
 import logging
 import sys
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,10 @@ from tool_search.adapters.astrbot.settings import (
 from tool_search.adapters.astrbot.surface import PICTURE_CHOICE, is_there
 from tool_search.adapters.astrbot.tools import without_guard
 from tool_search.adapters.wire.values import mapping_of
+from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.names import COMMON, NameRule
 from tool_search.core.catalog.tool import Tool
+from tool_search.core.conversation.calls import allowed_to_all
 from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import ConfigurationError
 from tool_search.providers.profile_choice import profile_for
@@ -38,10 +40,10 @@ __all__ = [
     "demands_of",
     "first_provider",
     "follow_settings",
-    "is_admin",
     "is_switched_off",
     "name_rule_of",
     "own_mode",
+    "permitted",
     "plugin_of",
     "provider_id",
     "restricted_tools",
@@ -279,7 +281,7 @@ async def is_switched_off(event: Any, plugin: str) -> bool:
     return not (await answer if inspect.isawaitable(answer) else answer)
 
 
-def is_admin(event: Any) -> bool:
+def _is_admin(event: Any) -> bool:
     """True if an event is from an administrator of the bot."""
     asked = getattr(event, "is_admin", None)
     return bool(asked()) if callable(asked) else False
@@ -291,6 +293,37 @@ def user_of(event: Any) -> str:
     asked = getattr(event, "get_sender_id", None)
     sender = str(asked() or "") if callable(asked) else ""
     return f"{umo.partition(':')[0]}:{sender}" if sender else umo
+
+
+async def permitted(
+    manager: Any,
+    event: Any,
+    catalog: ToolCatalog,
+    definitions: Mapping[str, Tool],
+    tools: Iterable[Any],
+) -> tuple[ToolCatalog, Callable[[Tool], str | None]]:
+    """Return a catalog that knows which tools are restricted, and the reason why one is refused.
+
+    The reason is empty: a tool that is not for this user is answered like an unknown name.
+
+    Args:
+        manager: AstrBot's manager of tools.
+        event: The event of a user's message.
+        catalog: The catalog of the tools.
+        definitions: Their definitions, by name.
+        tools: AstrBot's own.
+    """
+    named = {tool.name: tool for tool in tools}
+    kept_back = await restricted_tools(manager, definitions, named)
+    restricted = {catalog.by_source[definitions[name].source].name for name in kept_back}
+    if not restricted:
+        return catalog, allowed_to_all
+    allowed = _is_admin(event)
+
+    def refusal(tool: Tool) -> str | None:
+        return None if allowed or tool.name not in restricted else ""
+
+    return catalog.restricting(restricted), refusal
 
 
 async def restricted_tools(

@@ -81,9 +81,15 @@ def kind_of(tool: Any, is_builtin: Callable[[str], bool]) -> ToolKind:
 
 
 class TranslatedTools:
-    """Definitions of AstrBot's tools; each is made once for its content."""
+    """Definitions of AstrBot's tools; each is made once for its content.
+
+    Attributes:
+        last_catalog: The last catalog of them.
+    """
 
     def __init__(self) -> None:
+        self._last: tuple[Tool, ...] = ()
+        self.last_catalog = ToolCatalog()
         self._known: dict[str, tuple[tuple[Any, ...], Tool]] = {}
         self._causes: dict[str, str] = {}
         self._warn = WarnOnce(_log)
@@ -134,6 +140,18 @@ class TranslatedTools:
         )
         self._known[tool.name] = (content, made)
         return made
+
+    def catalog(self, definitions: Mapping[str, Tool]) -> ToolCatalog:
+        """Return a catalog in which a name stays with its first tool.
+
+        Equal definitions have the last catalog again: a conversation that knows it compares
+        nothing, which takes 0.1 s with 3,000 tools.
+        """
+        tools = tuple(definitions.values())
+        if tools != self._last:
+            self.last_catalog = ToolCatalog(tools, names=self.last_catalog.book)
+            self._last = tools
+        return self.last_catalog
 
     def by_name(
         self, catalog: ToolCatalog, definitions: Mapping[str, Tool], tools: Mapping[str, Any]

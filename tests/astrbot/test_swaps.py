@@ -196,8 +196,9 @@ return [name for name in sys.modules if "_library_" in name and "." not in name]
 
 NOTE = "note_8c6ff505"  # how `$note` is written to providers
 BROKEN = """
-run, tool = bot.library("adapters.astrbot.run").AstrBotRun, bot.library("catalog.tool")
-plan, declare = bot.mended = run.plan, tool.declare
+run = bot.library("adapters.astrbot.run").AstrBotRun
+schemas = bot.library("catalog.schema.declared")
+plan, declare = bot.mended = run.plan, schemas.declare
 def break_plan(*_):
     raise ZeroDivisionError("a mistake on purpose")
 def break_plan_later(run, profile):
@@ -206,8 +207,9 @@ def break_schemas(schema, written):
     return break_plan() if "$note" in written else declare(schema, written)
 """
 MENDED = """
-run, tool = bot.library("adapters.astrbot.run").AstrBotRun, bot.library("catalog.tool")
-run.plan, tool.declare = bot.mended
+run = bot.library("adapters.astrbot.run").AstrBotRun
+schemas = bot.library("catalog.schema.declared")
+run.plan, schemas.declare = bot.mended
 """
 
 
@@ -235,7 +237,7 @@ def broken(bot: AstrBot, code: str) -> Iterator[None]:
     [
         ("openai", "run.plan = break_plan"),
         ("claude", "run.plan = break_plan"),
-        ("claude", "tool.declare = break_schemas"),
+        ("claude", "schemas.declare = break_schemas"),
     ],
 )
 def test_a_mistake_of_ours_sends_what_a_provider_takes(
