@@ -224,7 +224,8 @@ class _BoundedBytes:
 
     def _pieces(self, chunk: bytes, clock: Callable[[], float]) -> Iterator[bytes]:
         try:
-            for whole in self._inflater.feed(chunk):
+            inflater = self._inflater
+            for whole in inflater.feed(chunk) if inflater.is_packed else (chunk,):
                 piece = whole if self.cut_at is None else whole[: self.cut_at - self._count]
                 self._count += len(piece)
                 if self.is_body and self._count > self._limits.max_bytes:

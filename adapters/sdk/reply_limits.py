@@ -7,8 +7,7 @@ fail. Keep-alives (comments, `ping`, empty pieces) do not count as progress.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -103,16 +102,26 @@ class ReplyMeter:
         self._bytes = self._idle_bytes = 0
         self._steps = 0
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Stop the clock for a block: the consumer's time is not the service's."""
-        began = self._clock()
-        try:
-            yield
-        finally:
-            spent = self._clock() - began
-            self._began += spent
-            self._alive += spent
+    async def next(self, chunks: AsyncIterator[bytes], paused_s: float = 0.0) -> bytes | None:
+        """Return the next bytes of the reply, None at its end.
+
+        Args:
+            chunks: The bytes.
+            paused_s: Seconds that the consumer took since the last ones: they are not the
+                service's.
+
+        Raises:
+            ReplyFailedError: It is beyond a limit, or the bytes do not come in time.
+        """
+        self.check(paused_s)
+        chunk = await self.wait(anext(chunks, None))
+        if chunk is not None:
+            self._bytes += len(chunk)
+            self._idle_bytes += len(chunk)
+            max_bytes = self.limits.incoming.max_bytes * _WIRE_BYTES_PER_BYTE_KEPT
+            if self._bytes > max_bytes:
+                raise _too_large(f"it has more than {max_bytes:,} bytes on the wire")
+        return chunk
 
     async def wait(self, work: Awaitable[_ValueT]) -> _ValueT:
         """Return the service's answer, if it comes in time.
@@ -150,25 +159,18 @@ class ReplyMeter:
         what = "the reply was not complete" if "reply_" in limit else "nothing new came"
         return ReplyFailedError(Failure(detail=f"{what} within {limit}", code=TIMEOUT))
 
-    def received(self, chunk: bytes) -> None:
-        """Count bytes of the wire.
+    def check(self, paused_s: float = 0.0) -> None:
+        """Compare the reply with its limits, once for each piece of the stream.
 
-        Raises:
-            ReplyFailedError: There are too many.
-        """
-        self._bytes += len(chunk)
-        self._idle_bytes += len(chunk)
-        max_bytes = self.limits.incoming.max_bytes * _WIRE_BYTES_PER_BYTE_KEPT
-        if self._bytes > max_bytes:
-            raise _too_large(f"it has more than {max_bytes:,} bytes on the wire")
-
-    def check(self) -> None:
-        """Compare the reply with its limits, after each piece of the stream and each event.
+        Args:
+            paused_s: As in `next`.
 
         Raises:
             ReplyFailedError: It has too many calls, too much text, or nothing new for too
                 long.
         """
+        self._began += paused_s
+        self._alive += paused_s
         progress, limits = self.progress, self.limits
         if progress.steps != self._steps:
             self._steps = progress.steps

@@ -16,12 +16,12 @@ from tool_search.adapters.sdk.reply_limits import ReplyMeter, ReplyProgress
 from tool_search.adapters.wire.incoming import (
     LARGE_BYTES,
     EventDecoder,
-    SentEvent,
     joined,
     parse_json,
     read_json,
 )
 from tool_search.adapters.wire.values import mended, mended_value
+from tool_search.config.limits import LimitSettings
 from tool_search.core.messages import Message, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
@@ -97,44 +97,47 @@ async def read_stream(
         ValueError: An event is not JSON.
         Exception: That of the HTTP library: the connection broke before the reply's end.
     """
-    decoder = EventDecoder(max_bytes=meter.limits.incoming.max_bytes)
+    limits, progress = meter.limits.incoming, meter.progress
+    decoder = EventDecoder(max_bytes=limits.max_bytes)
     texts, broken = _Texts(), None
+    clock, paused_s = asyncio.get_running_loop().time, 0.0
     async with aclosing(response.aiter_bytes()) as chunks:
         has_more, announced = True, False
-        while has_more and not (announced or meter.progress.is_over):
+        while has_more and not (announced or progress.is_over):
             try:
-                chunk = await _next(chunks, meter)
+                chunk = await meter.next(chunks, paused_s)
             except tuple(http_errors()) as exc:
                 broken = exc
                 break
-            has_more = chunk is not None
+            has_more, paused_s = chunk is not None, 0.0
             for sent in await decoder.decode(chunk):
                 announced = sent.data.startswith(_OVER)
-                if announced or meter.progress.is_over:
+                if announced or progress.is_over:
                     break
-                event = await _read_event(sent, meter)
-                meter.progress.event_size = len(sent.data)
+                parse = _read_error if sent.name == b"error" else read_json
+                event = await parse(sent.data, limits)
+                progress.event_size = len(sent.data)
                 read = partial(_made, reader, texts, event, sent.data)
                 is_large = len(sent.data) > LARGE_BYTES
                 for made in await asyncio.to_thread(read) if is_large else read():
-                    with meter.paused():
-                        yield made
-                meter.check()
-            meter.check()
+                    began = clock()
+                    yield made
+                    paused_s += clock() - began
+        meter.check(paused_s)
         last = partial(_last_events, reader, texts, broken, announced=announced)
-        is_large = meter.progress.calls > _MAX_CALLS_AT_ONCE
+        is_large = progress.calls > _MAX_CALLS_AT_ONCE
         for made in await asyncio.to_thread(last) if is_large else last():
             if isinstance(made, ReplyEnd):
                 meter.check_calls(len(made.message.tool_calls))
-            with meter.paused():
-                yield made
+            yield made
         if has_more:
             await _drain(chunks)
 
 
 def _made(reader: ReplyReader, texts: _Texts, event: object, data: bytes) -> list[ReplyEvent]:
     """Return what an event adds; with a large one, this runs in a thread."""
-    return list(texts.mended(reader.read(event), data))
+    new = list(reader.read(event))
+    return list(texts.mended(new, data)) if texts.has_any or b"\\u" in data else new
 
 
 def _last_events(
@@ -166,13 +169,12 @@ async def read_whole(
     """
     pieces: list[bytes] = []
     async with aclosing(response.aiter_bytes()) as chunks:
-        while (chunk := await _next(chunks, meter)) is not None:
+        while (chunk := await meter.next(chunks)) is not None:
             pieces.append(chunk)
             if chunk.strip():  # DeepSeek sends empty lines until its reply begins
                 meter.progress.is_waiting = False
                 meter.progress.event_size = len(chunk)
                 meter.progress.count_event()
-            meter.check()
     data = await joined(pieces)
     read = partial(_events_of, data, meter, events_of)
     return await asyncio.to_thread(read) if len(data) > LARGE_BYTES else read()
@@ -185,26 +187,14 @@ def _events_of(
     return list(events_of(mended_value(value) if _HALF_PAIR.search(data) else value))
 
 
-async def _next(chunks: AsyncIterator[bytes], meter: ReplyMeter) -> bytes | None:
-    """Return the next bytes; None at the end."""
+async def _read_error(data: bytes, limits: LimitSettings) -> object:
+    """Return the JSON of an event whose name alone may say that it is an error, in plain text."""
     try:
-        chunk = await meter.wait(anext(chunks))
-    except StopAsyncIteration:
-        return None
-    meter.received(chunk)
-    return chunk
-
-
-async def _read_event(sent: SentEvent, meter: ReplyMeter) -> object:
-    """Return the event's JSON; only its name may say that it is an error, even in plain text."""
-    try:
-        event = await read_json(sent.data, meter.limits.incoming)
+        event = await read_json(data, limits)
     except ValueError:
-        if sent.name != b"error":
-            raise
-        said = sent.data.decode("utf-8", "replace")
-        raise ReplyFailedError(Failure(detail=said, code=BROKEN_REPLY)) from None
-    if sent.name == b"error" and isinstance(event, Mapping) and not event.get("error"):
+        failure = Failure(detail=data.decode("utf-8", "replace"), code=BROKEN_REPLY)
+        raise ReplyFailedError(failure) from None
+    if isinstance(event, Mapping) and not event.get("error"):
         return {"type": "error", "error": event}
     return event
 
@@ -225,7 +215,7 @@ class _Texts:
 
     def __init__(self) -> None:
         self._half = ""
-        self._has_any = False
+        self.has_any = False
 
     def mended(self, events: Iterable[ReplyEvent], data: bytes = b"") -> Iterator[ReplyEvent]:
         """Yield the events without a lone surrogate.
@@ -234,8 +224,8 @@ class _Texts:
             events: The events that were read from the data.
             data: The JSON; halves of surrogate pairs are escapes in it.
         """
-        self._has_any = self._has_any or (b"\\u" in data and bool(_HALF_PAIR.search(data)))
-        if not self._has_any:
+        self.has_any = self.has_any or bool(_HALF_PAIR.search(data))
+        if not self.has_any:
             yield from events
             return
         for event in events:

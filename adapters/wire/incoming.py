@@ -75,7 +75,8 @@ class Inflater:
                 f"the content-encoding {encoding!r} was not asked for, {ACCEPTED_ENCODINGS!r} was"
             )
         # 32: the header of zlib is told from that of gzip by the bytes.
-        self._inner = zlib.decompressobj(zlib.MAX_WBITS + 32) if encoding in _PACKED else None
+        self.is_packed = encoding in _PACKED
+        self._inner = zlib.decompressobj(zlib.MAX_WBITS + 32) if self.is_packed else None
         self._is_first = True
 
     def feed(self, data: bytes) -> Iterator[bytes]:
