@@ -300,14 +300,9 @@ class _Denials:
     permissions: Permissions
     find: Callable[[str], ExecutableTool | None]
     context: Callable[[], ToolContext]
-    allows_everything: Callable[[], bool]
+    is_open: Callable[[], bool]  # True if no call of any tool is restricted just now
     _state: object = None
     _known: dict[str, str | None] = field(default_factory=dict)
-
-    @property
-    def is_open(self) -> bool:
-        """True if no call of any tool is restricted just now."""
-        return self.allows_everything()
 
     def __call__(self, tool: Tool) -> str | None:
         permissions, item = self.permissions, self.find(tool.name)

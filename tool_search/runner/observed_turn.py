@@ -8,45 +8,24 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import Token
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import Message, ReferencePart, RequestPlan
-from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import ProviderError
 from tool_search.events import Done, RequestFinished, RequestStarted, RunnerEvent, TurnEvent
 from tool_search.execution import CallOptions
 from tool_search.execution.tasks import closing
 from tool_search.execution.telemetry import RequestSpan, TurnSpan, TurnTelemetry
-from tool_search.providers.base import ReplyEnd, ReplyEvent, Usage
+from tool_search.providers.base import ChatProvider, ReplyEnd, ReplyEvent, Usage
 from tool_search.runner.observers import TurnObservers
 from tool_search.runner.observing import current_conversation, log_request
 
-__all__ = ["ObservedTurn", "SentRequest", "TurnObservation"]
+__all__ = ["ObservedTurn", "TurnObservation"]
 
 _requests = logging.getLogger("tool_search.requests")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentRequest:
-    """A request that is about to be sent.
-
-    Attributes:
-        provider: The `id` of the provider.
-        profile: The provider.
-        plan: The request.
-        catalog: The tools of the conversation.
-        is_prefix_kept: As in `RequestStarted`.
-    """
-
-    provider: str
-    profile: ProviderProfile
-    plan: RequestPlan
-    catalog: ToolCatalog
-    is_prefix_kept: bool | None
 
 
 class TurnObservation:
@@ -135,37 +114,56 @@ class ObservedTurn:
         if self._is_observed:
             self.notify(event)
             await self._observers.catch_up()
-        if self._span is not None and isinstance(event, Done):
+        if isinstance(event, Done):
             # A consumer may stop at the last event, and never come back.
-            self._span.end(event, None)
-            self._span = None
+            self.end(event)
 
-    def fail(self, error: BaseException) -> None:
-        """End the span with the exception that is raised in place of the last event."""
+    def end(self, done: Done | None, error: BaseException | None = None) -> None:
+        """End the span with the last event, or the exception that is raised in its place."""
         if self._span is not None:
-            self._span.end(None, error)
+            self._span.end(done, error)
             self._span = None
 
     @asynccontextmanager
     async def request(
-        self, sent: SentRequest, events: AsyncIterator[ReplyEvent]
+        self,
+        name: str,
+        provider: ChatProvider,
+        plan: RequestPlan,
+        catalog: ToolCatalog,
+        *,
+        is_prefix_kept: bool | None,
     ) -> AsyncGenerator[Callable[[], Awaitable[ReplyEvent | None]], None]:
-        """Follow a request, with its trace and its log if anything observes it.
+        """Send a request, with its trace and its log if anything observes it.
 
         Gives what returns the next event of the reply, or None at its end.
         """
+        events = provider.stream(plan)
         if not (self._is_observed or self._telemetry or _requests.isEnabledFor(logging.INFO)):
             async with closing(events):
                 yield partial(_next, events, None, None)
             return
-        started = await _started(sent)
+        deferred, tokens = plan.tools.sizes
+        tokens += _referenced_tokens(plan, catalog)
+        # A definition takes about 0.1 ms, and is estimated once: those of a new catalog aside.
+        if not catalog.has_computed(_all_tokens):
+            await asyncio.to_thread(catalog.once, _all_tokens)
+        started = RequestStarted(
+            provider=name,
+            model=provider.profile.model,
+            origin=provider.profile.origin,
+            strategy=plan.strategy,
+            phase=plan.phase,
+            tools=len(plan.tools),
+            deferred=deferred,
+            tool_tokens=tokens,
+            saved_tokens=catalog.once(_all_tokens) - tokens,
+            is_prefix_kept=is_prefix_kept,
+        )
         self.notify(started)
         seen = _Reply(started)
-        span = (
-            self._telemetry.request(started, sent.plan, self._conversation)
-            if self._telemetry
-            else None
-        )
+        tracer = self._telemetry
+        span = tracer.request(started, plan, self._conversation) if tracer else None
         try:
             async with closing(events):
                 yield partial(_next, events, seen, span)
@@ -240,28 +238,6 @@ def _kind_of(error: BaseException) -> str:
         return str(error.status)
     # Without an answer, the SDK's exception says more: a time-out or no connection.
     return type(error.__cause__ or error).__name__
-
-
-async def _started(sent: SentRequest) -> RequestStarted:
-    """Return the figures of a request; those of a new catalog are made in a thread."""
-    catalog, plan = sent.catalog, sent.plan
-    # A definition takes about 0.1 ms, and is estimated once.
-    if not catalog.has_computed(_all_tokens):
-        await asyncio.to_thread(catalog.once, _all_tokens)
-    deferred, tokens = plan.tools.sizes
-    tokens += _referenced_tokens(plan, catalog)
-    return RequestStarted(
-        provider=sent.provider,
-        model=sent.profile.model,
-        origin=sent.profile.origin,
-        strategy=plan.strategy,
-        phase=plan.phase,
-        tools=len(plan.tools),
-        deferred=deferred,
-        tool_tokens=tokens,
-        saved_tokens=catalog.once(_all_tokens) - tokens,
-        is_prefix_kept=sent.is_prefix_kept,
-    )
 
 
 def _all_tokens(catalog: ToolCatalog) -> int:

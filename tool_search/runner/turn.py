@@ -43,7 +43,7 @@ from tool_search.providers.prompt_cache import LATE_CALL, PrefixMonitor
 from tool_search.providers.refused_tools import SentTools
 from tool_search.runner.compaction import Compact, compacted
 from tool_search.runner.endings import ending_notice
-from tool_search.runner.observed_turn import ObservedTurn, SentRequest
+from tool_search.runner.observed_turn import ObservedTurn
 from tool_search.runner.providers import ProviderPool
 from tool_search.runner.refusals import Repeats, TurnRefusals
 from tool_search.runner.turn_watch import emit
@@ -407,11 +407,10 @@ class Turn:
 
     async def _stream(self, plan: RequestPlan, streamed: list[str]) -> None:
         reply, provider = None, self.pool.providers[self.provider]
-        sent = SentRequest(
-            provider=self.provider, profile=provider.profile, plan=plan,
-            catalog=self.session.catalog, is_prefix_kept=self.prefixes.is_kept,
-        )  # fmt: skip
-        async with self.observed.request(sent, provider.stream(plan)) as next_event:
+        async with self.observed.request(
+            self.provider, provider, plan, self.session.catalog,
+            is_prefix_kept=self.prefixes.is_kept,
+        ) as next_event:  # fmt: skip
             while (event := await next_event()) is not None:
                 if isinstance(event, ReplyDelta):
                     streamed.append(event.text)

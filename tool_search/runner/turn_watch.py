@@ -126,7 +126,7 @@ class TurnWatch:
                         return
                     self._idle_since = loop.time()
                     if self._deadline is not None:
-                        self._alarm = loop.call_at(self._deadline, self._end_late)
+                        self._alarm = loop.call_at(self._deadline, self._end, True)
                     try:
                         yield event
                     finally:
@@ -140,7 +140,7 @@ class TurnWatch:
                 await observed.see(event)
                 yield event
         except BaseException as error:
-            observed.fail(error)
+            observed.end(None, error)
             raise
 
     async def _next(self) -> RunnerEvent | None:
@@ -164,12 +164,9 @@ class TurnWatch:
             self._turn = turn
         return None if self.ended_because else event
 
-    def _end_late(self) -> None:
-        self.timed_out = True
-        self._end()
-
-    def _end(self) -> None:
+    def _end(self, timed_out: bool = False) -> None:
         """Close the turn in place of its consumer."""
+        self.timed_out = self.timed_out or timed_out
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self._close_alone())
 

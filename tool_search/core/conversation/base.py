@@ -116,7 +116,8 @@ class ToolConversation(ABC):
         """Return the names of those tools that this turn's user may not call."""
         reason = self._denial_reason
         # Most bots deny nothing: 3,000 tools need not be asked for one by one.
-        if getattr(reason, "is_open", reason in (allowed_to_all, denial_of_roles)):
+        is_open = getattr(reason, "is_open", lambda: reason in (allowed_to_all, denial_of_roles))
+        if is_open():
             tools = [tool for tool in tools if tool.roles]
         return frozenset(tool.name for tool in tools if self._why_not(tool) is not None)
 
