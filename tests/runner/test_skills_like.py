@@ -151,7 +151,7 @@ async def test_fallback_in_phase_one_shows_nothing_of_the_first(
     first, second = say("One two three four five six."), say("Afresh and whole.")
     bench.server.reset(model=ScriptedModel([first, second]))
     dialect = "anthropic" if names[0] == "claude" else "openai_chat"
-    bench.server.faults.add(Fault(dialect=dialect, broken=True, after_events=5))
+    bench.server.faults.add(Fault(dialect=dialect, broken=True, after_events=3))
     events = await turn(await bench.runner(*names, config=SKILLS))
     assert "".join(event.text for event in named(events, TextDelta)) == "Afresh and whole."
     assert named(events, ProviderSwitched)[0].discarded_text == ""
