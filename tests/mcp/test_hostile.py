@@ -23,8 +23,7 @@ async def attacked(attack: str) -> None:
         entry = {"url": server.mcp(attack), "timeout": 100}
         async with MCPSource({"a": entry}, start_s=60) as source:
             assert (await call(source, "fine")).content == "fine"
-            # 20 ms alone; beside other work a callback took 26 ms of CPU.
-            with Bounds(callback_ms=50) as bounds:
+            with Bounds() as bounds:
                 refused = await call(source, "attack")
             assert refused.is_error, refused.content[:300]
             assert (await call(source, "fine")).content == "fine"

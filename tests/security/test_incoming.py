@@ -7,11 +7,13 @@ import subprocess
 import sys
 from importlib import import_module
 
+import httpx2
 import pytest
 from pydantic import SecretStr
 
 from tool_search.adapters.sdk.failures import Failure, raise_failure
 from tool_search.errors import ProviderError
+from tool_search.testing.hostile import Bounds, HostileServer
 from tool_search.values.redaction import redacted_text
 
 KEY = "planted_0123456789"
@@ -40,6 +42,12 @@ def test_the_line_of_an_http_client_shows_no_key(
     logging.getLogger(library).info("HTTP Request: %s %s", "POST", f"https://a.example/?key={KEY}")
     assert "https://a.example/?key=***" in caplog.text
     assert KEY not in caplog.text
+
+
+def test_what_the_hostile_server_does_itself_counts_for_nobody() -> None:
+    with HostileServer() as server, Bounds() as bounds:
+        assert len(httpx2.get(server.page("many")).content) > 10_000_000
+    assert bounds.longest == ""
 
 
 def test_the_hostile_server_is_there_where_the_names_of_posix_are_missing() -> None:

@@ -15,10 +15,10 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from importlib import import_module
 from importlib.util import find_spec
-from threading import Thread
+from threading import Thread, current_thread
 from typing import Any, Self
 
 from tool_search.errors import ToolSearchError
@@ -33,6 +33,7 @@ ATTACKS = ("packed", "endless", "many", "stream", "deep", "event", "encoding")
 `stream`: as many in one event; `deep`: 100,000 levels; `event`: one event without an end;
 `encoding`: one nobody asked for."""
 
+_THREAD = "hostile server"
 _PARTS = 400_000
 _PIECE = b"x" * 1_000_000
 _TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("attack", "fine")]
@@ -40,6 +41,8 @@ _TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("attack
 
 class Bounds:
     """Bounds of a block: memory of the process, and CPU of one callback of an event loop.
+
+    The callbacks of a `HostileServer` do not count.
 
     Args:
         memory_mb: Megabytes above the peak before.
@@ -64,7 +67,7 @@ class Bounds:
             began = time.thread_time()
             run(handle)
             spent = (time.thread_time() - began) * 1_000
-            if spent > self.longest_ms:
+            if spent > self.longest_ms and current_thread().name != _THREAD:
                 self.longest_ms, self.longest = spent, repr(handle)[:300]
 
         setattr(asyncio.Handle, "_run", measured)  # noqa: B010
@@ -103,7 +106,7 @@ class HostileServer:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, daemon=True)
+        self._thread = Thread(target=self._loop.run_forever, name=_THREAD, daemon=True)
         self._address = ""
 
     def mcp(self, attack: str) -> str:
@@ -121,18 +124,31 @@ class HostileServer:
     def __enter__(self) -> Self:
         self._thread.start()
         starting = asyncio.start_server(_answer, "127.0.0.1", 0)
-        server = asyncio.run_coroutine_threadsafe(starting, self._loop).result()
-        self._address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        self._server = asyncio.run_coroutine_threadsafe(starting, self._loop).result()
+        self._address = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(_end(self._server), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
 
+async def _end(server: asyncio.Server) -> None:
+    server.close()
+    answers = asyncio.all_tasks() - {asyncio.current_task()}
+    for answer in answers:
+        answer.cancel()
+    # Each has closed its connection in the loop's next round.
+    await asyncio.gather(*answers, return_exceptions=True)
+    await asyncio.sleep(0)
+
+
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError, asyncio.IncompleteReadError):
+    # Cancelled: the server ends.
+    ended = asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError
+    with suppress(*ended), closing(writer):
         while True:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             size = head.lower().partition("content-length:")[2].partition("\r\n")[0].strip()
@@ -147,7 +163,6 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
             else:
                 await _attack(writer, attack, kind, asked.get("id"))
                 break
-    writer.close()
 
 
 def _calm(method: str, asked: dict[str, Any]) -> bytes | None:
