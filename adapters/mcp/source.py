@@ -43,6 +43,7 @@ from tool_search.sources.base import (
     SourceChange,
     Unsubscribe,
 )
+from tool_search.sources.following import Follower
 from tool_search.sources.results import is_long_answer, result_from_answer
 from tool_search.values.clean_text import clean_line
 from tool_search.values.redaction import log_failure
@@ -105,8 +106,7 @@ class MCPSource:
         self._by_name: dict[str, Tool] = {}
         self._book = NameBook()
         self._changed: set[str] = set()
-        self._wake = asyncio.Event()
-        self._publisher: asyncio.Task[None] | None = None
+        self._publisher = Follower(self._publish, name="mcp:publisher")
         self._subscribers: list[Callable[[SourceChange], object]] = []
         self._list_subscribers: list[OnListChange] = []
         self._executor = _MCPExecutor(self)
@@ -218,9 +218,8 @@ class MCPSource:
         Raises:
             SessionError: The source is open already.
         """
-        if self._publisher is not None:
+        if self._publisher.is_open:
             raise SessionError("the source is open already; open it in one `async with` block")
-        self._wake = asyncio.Event()  # the loop may be another one than before
         self._connections = {
             name: ServerConnection(
                 name,
@@ -246,7 +245,7 @@ class MCPSource:
         finally:
             for wait in waits:
                 wait.cancel()
-        self._publisher = asyncio.create_task(self._publish(), name="mcp:publisher")
+        self._publisher.start()
         return self
 
     async def __aexit__(
@@ -256,11 +255,7 @@ class MCPSource:
         trace: TracebackType | None,
     ) -> None:
         """End the connections and the processes of the servers."""
-        publisher, self._publisher = self._publisher, None
-        if publisher is not None:
-            publisher.cancel()
-            with suppress(asyncio.CancelledError):
-                await publisher
+        await self._publisher.aclose()
         await self._close()
 
     async def _close(self) -> None:
@@ -269,16 +264,13 @@ class MCPSource:
 
     def _note(self, server: str) -> None:
         self._changed.add(server)
-        self._wake.set()
+        self._publisher.hear()
 
     async def _publish(self) -> None:
         """Merge the tools of servers after each change, and let subscribers know."""
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            servers = await self._merge()
-            if servers:
-                self._tell(SourceChange(servers=servers))
+        servers = await self._merge()
+        if servers:
+            self._tell(SourceChange(servers=servers))
 
     async def _merge(self) -> tuple[str, ...]:
         """Take the tools of all servers; return the servers whose tools have changed."""

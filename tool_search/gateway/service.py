@@ -45,6 +45,7 @@ from tool_search.hosts.tool_search import ToolSearch
 from tool_search.i18n import LANGUAGES, Language, text
 from tool_search.inspector.mcp_calls import ListedTools, McpRecords, UnderWay
 from tool_search.sources.base import MISSING_CAPABILITY, ListKind
+from tool_search.sources.following import Follower
 from tool_search.stores.base import EvidenceStore
 from tool_search.values.arguments import read_arguments
 from tool_search.values.json import shown
@@ -138,9 +139,7 @@ class GatewayService:
         self._held = HeldTools()
         self._tools: tuple[Tool, ...] | None = None
         self._offer: Offer | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._wake = asyncio.Event()
-        self._follower: asyncio.Task[None] | None = None
+        self._follower = Follower(self._look, name="gateway:follower")
         self._unsubscribe: Callable[[], None] = lambda: None
         self._sending: set[asyncio.Task[None]] = set()
 
@@ -161,19 +160,18 @@ class GatewayService:
         Raises:
             DuplicateToolError: Two tools without a server have the same name.
         """
-        self._loop = asyncio.get_running_loop()
         if self._settings.learning.enabled:
             await self._search.prepare()
         await self._update()
-        self._unsubscribe = self._source.subscribe(self._hear)
-        self._follower = asyncio.create_task(self._follow(), name="gateway:follower")
-        self._wake.set()
+        self._unsubscribe = self._source.subscribe(self._follower.hear)
+        self._follower.hear()
+        self._follower.start()
 
     async def aclose(self) -> None:
         """End the following of changes."""
         self._unsubscribe()
-        self._loop = None
-        tasks = [*self._sending, *([self._follower] if self._follower is not None else [])]
+        await self._follower.aclose()
+        tasks = [*self._sending]
         for task in tasks:
             task.cancel()
         for task in tasks:
@@ -424,24 +422,12 @@ class GatewayService:
             if client.notify is not None:
                 self.send_later(partial(client.notify, kind))
 
-    def _hear(self, _: object) -> None:
-        """Take note of a change; from any thread."""
-        loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._wake.set)
-
-    async def _follow(self) -> None:
-        wait: float | None = None
-        while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(wait):
-                    await self._wake.wait()
-            self._wake.clear()
-            try:
-                wait = await self._update()
-            except ToolSearchError as exc:
-                _log.warning("gateway_tools: the tools stay as they are: %s", exc)
-                wait = None
+    async def _look(self) -> float | None:
+        try:
+            return await self._update()
+        except ToolSearchError as exc:
+            _log.warning("gateway_tools: the tools stay as they are: %s", exc)
+            return None
 
     async def _update(self) -> float | None:
         """Offer the current tools; return the seconds after which to look again."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.errors import ToolSearchError
 from tool_search.execution import ToolExecutor
-from tool_search.sources.base import SourceChange, ToolSource, Unsubscribe
+from tool_search.sources.base import ToolSource, Unsubscribe
 from tool_search.sources.combined import CombinedTools
+from tool_search.sources.following import Follower
 
 __all__ = ["CatalogUpdates"]
 
@@ -36,25 +36,21 @@ class CatalogUpdates:
         self._tools = tools
         self._sources = tuple(sources)
         self._apply = apply
-        self._wake = asyncio.Event()
         self._ends: list[Unsubscribe] = []
-        self._task: asyncio.Task[None] | None = None
+        self._follower = Follower(self._update, name="catalog-updates")
+        self._before = ""
 
     def start(self) -> None:
         """Begin to listen; changes that came before are not missed."""
-        self._ends = [source.subscribe(self._note) for source in self._sources]
-        self._wake.set()
-        self._task = asyncio.create_task(self._run(), name="catalog-updates")
+        self._ends = [source.subscribe(self._follower.hear) for source in self._sources]
+        self._follower.hear()
+        self._follower.start()
 
     async def aclose(self) -> None:
         """Stop to listen."""
         for end in self._ends:
             end()
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        await self._follower.aclose()
 
     def _build(self) -> tuple[ToolCatalog, ToolExecutor]:
         catalog, executor = self._tools.build()
@@ -63,19 +59,12 @@ class CatalogUpdates:
         catalog.view(policy=catalog.policy).once(catalog_notices)
         return catalog, executor
 
-    def _note(self, _: SourceChange) -> None:
-        self._wake.set()
-
-    async def _run(self) -> None:
-        before: ToolCatalog | None = None
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                catalog, executor = await asyncio.to_thread(self._build)
-                if before is None or before.fingerprint != catalog.fingerprint:
-                    await self._apply(catalog, executor)
-                    before = catalog
-            except ToolSearchError as exc:
-                _log.warning("catalog_refused: the tools of the last turn stay: %s", exc)
-            await asyncio.sleep(_PAUSE_S)
+    async def _update(self) -> None:
+        try:
+            catalog, executor = await asyncio.to_thread(self._build)
+            if self._before != catalog.fingerprint:
+                await self._apply(catalog, executor)
+                self._before = catalog.fingerprint
+        except ToolSearchError as exc:
+            _log.warning("catalog_refused: the tools of the last turn stay: %s", exc)
+        await asyncio.sleep(_PAUSE_S)
