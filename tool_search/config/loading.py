@@ -236,9 +236,21 @@ def _section(value: object, key: str, lines: Mapping[KeyPath, int], source: Path
 
 
 def validated(
-    model: type[_ModelT], content: Mapping[str, Any], lines: Mapping[KeyPath, int], source: Path
+    model: type[_ModelT],
+    content: Mapping[str, Any],
+    lines: Mapping[KeyPath, int],
+    source: Path,
+    *,
+    is_arranged: bool = True,
 ) -> _ModelT:
     """Return the content as settings.
+
+    Args:
+        model: The type of the settings.
+        content: The content.
+        lines: The line of each key, by its path.
+        source: The file.
+        is_arranged: True if `read_sections` has put sections in the places of `model`.
 
     Raises:
         ConfigurationError: A key is unknown or a value is not allowed; one line for each.
@@ -247,8 +259,8 @@ def validated(
         return model.model_validate(content)
     except ValidationError as exc:
         found = zip(
-            problems(exc, model, in_file=True),
-            allowed_words(exc, model, in_file=True),
+            problems(exc, model, in_file=is_arranged),
+            allowed_words(exc, model, in_file=is_arranged),
             strict=True,
         )
         wrong = [_wrong(source, lines, *place, words) for place, words in found]

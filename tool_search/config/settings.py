@@ -140,8 +140,9 @@ def _problem(error: Any, model: type[BaseModel], *, in_file: bool) -> str:
     value = error["input"]
     inner = value if isinstance(value, dict) else [value] if isinstance(value, str) else []
     # A key above the wrong one may be the other system's too: `tools: {discoveryMode: all}`.
+    known = _known_keys(model, error["loc"], in_file=in_file)
     for name in (*error["loc"][-1:], *inner):
-        if (today := _OTHER_SYSTEMS.get(str(name))) is not None:
+        if name not in known and (today := _OTHER_SYSTEMS.get(str(name))) is not None:
             return f"{plain}; instead of {name}, write {today}"
     return plain
 
@@ -152,7 +153,8 @@ def _plain_problem(error: Any, model: type[BaseModel], *, in_file: bool) -> str:
     if error["type"] == "missing":
         return "is missing"
     problem = error["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
-    problem = re.sub(r"valid dictionary or instance of \w+", "section of keys and values", problem)
+    section = r"valid dictionary( or instance of \w+)?"
+    problem = re.sub(section, "section of keys and values", problem)
     described = _describe_value(error["input"], error["loc"])
     return f"{described}: {problem[:1].lower()}{problem[1:]}"
 

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
-from tool_search.config.loading import read_yaml
+from tool_search.config.loading import read_yaml, validated
 from tool_search.errors import ConfigurationError
 from tool_search.gateway.config import GatewayConfig
 from tool_search.values.json import shown
@@ -27,7 +24,6 @@ _MCPROXY = ("mcpServers", "httpServer", "middleware")
 _HTTP = ("host", "port", "corsEnabled", "corsOrigins", "shutdownTimeout", "middleware")
 _SEARCH_KEYS = ("enabled", "maxToolsLimit", "searchThreshold", "toolSelectionOrder")
 _USUAL_LIMIT = 50
-_MAX_PROBLEMS = 10
 
 
 def load_gateway_config(path: str | os.PathLike[str]) -> GatewayConfig:
@@ -93,58 +89,7 @@ def _config(content: Mapping[Any, Any], lines: Mapping[_Path, int], source: str)
             f"{source}: httpServer belongs to MCProxy's form of a file, and {own} to ours; "
             "write transport: {type: http, host, port} instead of httpServer"
         )
-    try:
-        return GatewayConfig.model_validate(arranged)
-    except ValidationError as exc:
-        problems = [_problem(error, lines) for error in exc.errors(include_url=False)]
-        more = len(problems) - _MAX_PROBLEMS
-        rest = [f"and {more} more"] if more > 0 else []
-        raise ConfigurationError(
-            "\n".join(f"{source}{problem}" for problem in [*problems[:_MAX_PROBLEMS], *rest])
-        ) from exc
-
-
-def _problem(error: Any, lines: Mapping[_Path, int]) -> str:
-    location: _Path = tuple(error["loc"])
-    places = (location[:size] for size in range(len(location), 0, -1))
-    line = next((lines[place] for place in places if place in lines), None)
-    where = f", line {line}: " if line is not None else ": "
-    key = ".".join(map(str, location)) or "the file"
-    if error["type"] == "extra_forbidden":
-        return f"{where}{key} is unknown; known here: {', '.join(_known_keys(location[:-1]))}"
-    if error["type"] == "missing":
-        return f"{where}{key} is missing"
-    message = error["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
-    message = re.sub(
-        r"valid dictionary( or instance of \w+)?", "section of keys and values", message
-    )
-    given = list(error["input"]) if isinstance(error["input"], tuple) else error["input"]
-    # A value below a server's name may be a key.
-    value = "" if location[:1] == ("mcpServers",) else f" is {shown(given)}"
-    return f"{where}{key}{value}: {message[:1].lower()}{message[1:]}"
-
-
-def _known_keys(location: _Path) -> list[str]:
-    """Return the keys of the section at a place."""
-    model: Any = GatewayConfig
-    for before, step in zip(("", *location), location, strict=False):
-        if before == "mcpServers":  # a name of the user's
-            continue
-        fields = {field.alias or name: field for name, field in model.model_fields.items()}
-        field = fields.get(str(step))
-        inner = _model_in(field.annotation) if field is not None else model
-        if inner is None:
-            return []
-        model = inner
-    return sorted(field.alias or name for name, field in model.model_fields.items())
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the model in a type such as `tuple[Model, ...]`, or None."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    found = (_model_in(part) for part in get_args(annotation))
-    return next((model for model in found if model is not None), None)
+    return validated(GatewayConfig, arranged, lines, Path(source), is_arranged=False)
 
 
 def _from_mcproxy(content: Mapping[Any, Any], source: str) -> dict[str, Any]:
