@@ -184,7 +184,8 @@ def top_level() -> tuple[list[str], list[str]]:
     """Return the modules and the folders at the top of `tool_search/`."""
     entries = sorted((ROOT / "tool_search").iterdir())
     files = [path.name for path in entries if path.suffix == ".py"]
-    folders = [path.name for path in entries if path.is_dir() and path.name != "__pycache__"]
+    # A folder that has moved leaves its bytecode in a clone.
+    folders = [path.name for path in entries if any(path.glob("*.py")) or path.is_symlink()]
     return files, folders
 
 
