@@ -171,7 +171,7 @@ class GatewayService:
         """End the following of changes."""
         self._unsubscribe()
         await self._follower.aclose()
-        tasks = [*self._sending]
+        tasks = tuple(self._sending)  # each leaves the set at its end
         for task in tasks:
             task.cancel()
         for task in tasks:

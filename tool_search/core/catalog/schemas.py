@@ -1,4 +1,4 @@
-"""What a conversation asks of tools' schemas; JSON Schema itself is read elsewhere.
+"""Readers of tools' schemas, as a conversation is given them; JSON Schema itself is read elsewhere.
 
 `tool_search.catalog.validation.SCHEMAS` reads and checks JSON Schema 2020-12.
 """

@@ -1,1 +1,1 @@
-"""What a conversation has found, and the order in which tools are declared."""
+"""Discoveries of a conversation, and the order in which tools are declared."""
