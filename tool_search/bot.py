@@ -49,7 +49,7 @@ from tool_search.execution import (
     executable_tools,
 )
 from tool_search.execution.functions import listed_tools
-from tool_search.execution.telemetry import CallTelemetry
+from tool_search.execution.observers import Telemetry
 from tool_search.runner.loop_monitor import LoopMonitor
 from tool_search.runner.providers import Providers, name_providers
 from tool_search.runner.runner import ToolSearchRunner
@@ -418,7 +418,7 @@ def _call_options(
     return calls
 
 
-def _telemetry(settings: TelemetrySettings) -> CallTelemetry | None:
+def _telemetry(settings: TelemetrySettings) -> Telemetry | None:
     """Return what traces a bot, as its configuration says.
 
     Raises:
@@ -438,7 +438,7 @@ def _telemetry(settings: TelemetrySettings) -> CallTelemetry | None:
             f"telemetry.enabled is true, and OpenTelemetry is not installed: "
             f"pip install 'tool-search-middleware[otel]'; in a clone: pip install '.[otel]' ({exc})"
         ) from exc
-    made: CallTelemetry = adapter.OpenTelemetry(
+    made: Telemetry = adapter.OpenTelemetry(
         record_content=settings.record_content, agent_name=settings.agent_name
     )
     return made

@@ -27,6 +27,7 @@ from tool_search.events import (
     ToolsDiscovered,
     TurnEvent,
 )
+from tool_search.execution.observers import TurnFailed
 
 __all__ = ["TurnMetrics"]
 
@@ -75,6 +76,7 @@ class TurnMetrics:
             ProviderSwitched: self._switched,
             RunnerWarning: self._warned,
             Done: self._done,
+            TurnFailed: self._failed,
         }
 
     def observe(self, seen: TurnEvent) -> None:
@@ -83,9 +85,8 @@ class TurnMetrics:
         if measure is not None:
             measure(seen.event, seen)
 
-    def forget(self, conversation: str) -> None:
-        """End the measuring of a turn, which may have no last event."""
-        self._answering.discard(conversation)
+    def _failed(self, _: TurnFailed, seen: TurnEvent) -> None:
+        self._answering.discard(seen.conversation)
 
     def _said(self, _: TextDelta, seen: TurnEvent) -> None:
         # One turn of a conversation runs at a time.
@@ -114,7 +115,7 @@ class TurnMetrics:
             self._empty.add(1)
 
     def _done(self, event: Done, seen: TurnEvent) -> None:
-        self.forget(seen.conversation)
+        self._answering.discard(seen.conversation)
         shared = {**_AGENT, "tool_search.provider": event.provider}
         kind = turn_error(event)
         failed = {"error.type": kind} if kind else {}

@@ -1,86 +1,106 @@
-"""The spans of turns, requests and calls, until they end."""
+"""The spans of turns, requests and calls, made of their events."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
-from contextvars import Token
+from typing import Any
 
 from opentelemetry import context as context_api
 from opentelemetry.context import Context
 from opentelemetry.metrics import Histogram
-from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
-from tool_search.adapters.opentelemetry.content import output_messages
-from tool_search.adapters.opentelemetry.conventions import finish_reason, turn_error
-from tool_search.core.messages import Message
-from tool_search.events import Done, RequestFinished
+from tool_search.adapters.opentelemetry.content import (
+    input_messages,
+    output_messages,
+    system_instructions,
+)
+from tool_search.adapters.opentelemetry.conventions import finish_reason, of_request, turn_error
+from tool_search.core.conversation.calls import AnsweredCall
+from tool_search.core.messages import Message, RequestPlan, ToolCall
+from tool_search.events import (
+    Done,
+    RequestFinished,
+    RequestStarted,
+    RunnerEvent,
+    SearchFinished,
+    TurnEvent,
+)
+from tool_search.execution.observers import CallBegun, CallEnded, TurnFailed, TurnStarted
 from tool_search.execution.results import ExecutionResult
-from tool_search.values.redaction import redacted_text
+from tool_search.values.redaction import redacted_json, redacted_text
 
-__all__ = ["OpenCall", "OpenRequest", "OpenTurn", "call_error", "fail"]
+__all__ = ["Spans"]
 
-
-def fail(span: Span, kind: str, description: str = "") -> None:
-    """Mark a span as failed. No message of an error is in it, which may quote anything."""
-    span.set_attribute("error.type", kind)
-    span.set_status(Status(StatusCode.ERROR, description or None))
+_NS = 1_000_000_000
+_TURN, _REQUEST, _OUTSIDE = "turn", "request", "outside"
+_Kept = dict[str, Any]
 
 
-def call_error(result: ExecutionResult) -> str:
-    """Return the kind of a call's failure, or nothing."""
-    if not result.is_error:
-        return ""
-    return type(result.error).__name__ if result.error else result.failure or "failed"
+class Spans:
+    """The spans of all turns. Those that are open are kept with the events of their turn.
 
+    A span is made current where its work is done, and stays so to the end of that work: turns
+    and calls have contexts of their own.
 
-class _Current:
-    """The state in which a span is the current one, entered for each step of its work."""
+    Args:
+        tracer: Begins spans.
+        durations: Takes the duration of each call.
+        record_content: True if spans have the text of messages, arguments and results.
+        agent_name: The bot's name.
+    """
 
-    __slots__ = ("_inside", "_token")
-
-    def __init__(self, span: Span) -> None:
-        # Without an SDK, nothing can be inside the span.
-        is_span = span.get_span_context().is_valid
-        self._inside = set_span_in_context(span) if is_span else None
-        self._token: Token[Context] | None = None
-
-    def __enter__(self) -> None:
-        if self._inside is not None:
-            self._token = context_api.attach(self._inside)
-
-    def __exit__(self, *_: object) -> None:
-        if self._token is not None:
-            context_api.detach(self._token)
-
-
-class OpenTurn:
-    """The span of a turn."""
-
-    def __init__(self, span: Span, *, record_content: bool, ended: Callable[[], None]) -> None:
-        self._span = span
-        self._current = _Current(span)
+    def __init__(
+        self, tracer: Tracer, durations: Histogram, *, record_content: bool, agent_name: str
+    ) -> None:
+        self._tracer = tracer
+        self._durations = durations
         self._record_content = record_content
-        self._ended = ended
+        self._agent_name = agent_name
+        self._by_kind: dict[type[RunnerEvent], Callable[[Any, str, _Kept, Any], None]] = {
+            TurnStarted: self._begin_turn,
+            TurnFailed: self._fail_turn,
+            Done: self._end_turn,
+            RequestStarted: self._begin_request,
+            RequestFinished: self._end_request,
+            CallBegun: self._begin_call,
+            CallEnded: self._end_call,
+        }
 
-    def current(self) -> _Current:
-        """Make the span the current one for one step."""
-        return self._current
+    def read(self, seen: TurnEvent, kept: _Kept, content: Message | RequestPlan | None) -> None:
+        """Begin or end the span that an event is about."""
+        read = self._by_kind.get(type(seen.event))
+        if read is not None:
+            read(seen.event, seen.conversation, kept, content)
 
-    def end(self, done: Done | None, error: BaseException | None) -> None:
-        """End the span with the turn's last event, or the exception in its place."""
-        span = self._span
-        if isinstance(error, (asyncio.CancelledError, GeneratorExit)):
-            fail(span, "cancelled")
-        elif error is not None:
-            fail(span, type(error).__name__)
-        if done is not None:
-            self._finish(done)
-        self._ended()
-        span.end()
+    def _begin_turn(self, event: TurnStarted, conversation: str, kept: _Kept, _: object) -> None:
+        named = {"gen_ai.agent.name": self._agent_name} if self._agent_name else {}
+        span = kept[_TURN] = self._tracer.start_span(
+            f"invoke_agent {self._agent_name}".rstrip(),
+            kind=SpanKind.INTERNAL,
+            attributes={
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.conversation.id": conversation,
+                **named,
+            },
+        )
+        _make_current(span)
+        if self._records(span):
+            span.set_attribute("gen_ai.input.messages", input_messages((event.message,)))
 
-    def _finish(self, done: Done) -> None:
-        span, usage = self._span, done.usage
+    def _fail_turn(self, event: TurnFailed, _: str, kept: _Kept, __: object) -> None:
+        # A consumer may stop at the last event: that span has ended.
+        if (span := kept.pop(_TURN, None)) is not None:
+            is_cancelled = isinstance(event.error, (asyncio.CancelledError, GeneratorExit))
+            _fail(span, "cancelled" if is_cancelled else type(event.error).__name__)
+            span.end()
+
+    def _end_turn(self, done: Done, _: str, kept: _Kept, __: object) -> None:
+        span, usage = kept.pop(_TURN, None), done.usage
+        if span is None:
+            return
         # Not `gen_ai.usage`: services add up the spans of a trace, and would count twice.
         span.set_attributes(
             {
@@ -93,32 +113,44 @@ class OpenTurn:
             }
         )
         if kind := turn_error(done):
-            fail(span, kind)
-        if self._record_content and span.is_recording():
-            answer = Message(role="assistant", content=done.answer)
-            written = output_messages(answer, finish_reason(done.stop_reason))
-            span.set_attribute("gen_ai.output.messages", written)
+            _fail(span, kind)
+        self._add_reply(span, Message(role="assistant", content=done.answer), done.stop_reason)
+        span.end()
 
+    def _begin_request(
+        self, started: RequestStarted, conversation: str, kept: _Kept, plan: RequestPlan | None
+    ) -> None:
+        is_kept = started.is_prefix_kept
+        span = kept[_REQUEST] = self._tracer.start_span(
+            f"chat {started.model}",
+            kind=SpanKind.CLIENT,
+            attributes={
+                **of_request(started),
+                "gen_ai.conversation.id": conversation,
+                "tool_search.provider": started.provider,
+                "tool_search.strategy": started.strategy,
+                "tool_search.phase": started.phase,
+                "tool_search.tools.sent": started.tools,
+                "tool_search.tools.deferred": started.deferred,
+                "tool_search.tools.tokens_sent": started.tool_tokens,
+                "tool_search.tools.tokens_saved": started.saved_tokens,
+                **({} if is_kept is None else {"tool_search.prefix.kept": is_kept}),
+            },
+        )
+        kept[_OUTSIDE] = _make_current(span)
+        if plan is not None and self._records(span):
+            span.set_attribute("gen_ai.input.messages", input_messages(plan.messages))
+            if plan.system:
+                span.set_attribute("gen_ai.system_instructions", system_instructions(plan.system))
 
-class OpenRequest:
-    """The span of a request."""
-
-    def __init__(self, span: Span, *, record_content: bool) -> None:
-        self._span = span
-        self._current = _Current(span)
-        self._record_content = record_content
-
-    def current(self) -> _Current:
-        """Make the span the current one for one step."""
-        return self._current
-
-    def end(self, finished: RequestFinished, reply: Message | None) -> None:
-        """End the span with the reply, or with the failure in its place."""
-        span, usage = self._span, finished.usage
+    def _end_request(
+        self, finished: RequestFinished, _: str, kept: _Kept, reply: Message | None
+    ) -> None:
+        span, usage = kept.pop(_REQUEST), finished.usage
         if finished.first_s is not None:
             span.set_attribute("gen_ai.response.time_to_first_chunk", finished.first_s)
         if finished.error:
-            fail(span, finished.error)
+            _fail(span, finished.error)
         if finished.stop_reason is not None:
             span.set_attributes(
                 {
@@ -133,38 +165,105 @@ class OpenRequest:
             span.set_attribute("gen_ai.response.model", finished.response_model)
         if finished.response_id:
             span.set_attribute("gen_ai.response.id", finished.response_id)
-        if self._record_content and reply is not None and span.is_recording():
-            written = output_messages(reply, finish_reason(finished.stop_reason or ""))
-            span.set_attribute("gen_ai.output.messages", written)
+        if reply is not None:
+            self._add_reply(span, reply, finished.stop_reason or "")
         span.end()
+        context_api.attach(kept.pop(_OUTSIDE))
+
+    def _begin_call(self, event: CallBegun, conversation: str, kept: _Kept, _: object) -> None:
+        span = kept[event.call.id] = self._tracer.start_span(
+            f"execute_tool {event.tool.name}",
+            kind=SpanKind.INTERNAL,
+            attributes={
+                **_of_call(event.tool.name),
+                **_ids(event.call, conversation),
+                "gen_ai.tool.description": event.tool.description,
+            },
+        )
+        _make_current(span)
+
+    def _end_call(self, event: CallEnded, conversation: str, kept: _Kept, _: object) -> None:
+        """End the span of a call; make that of a search, or of a call that was refused."""
+        call, result, took = event.finished, event.finished.result, event.finished.duration_s
+        span, end = kept.pop(call.call.id, None), time.time_ns()
+        shared = _of_call(call.tool)
+        if span is None:
+            if not isinstance(call.decision, AnsweredCall):
+                return  # cancelled before it began
+            took = sum(step.duration_s for step in call.steps)
+            span = self._tracer.start_span(
+                f"execute_tool {call.tool}",
+                kind=SpanKind.INTERNAL,
+                start_time=end - int(took * _NS),
+                attributes={**shared, **_ids(call.call, conversation)},
+            )
+        if (searched := call.searched()) is not None:
+            self._add_search(span, searched)
+        if self._records(span):
+            arguments = redacted_json(call.call.parsed_arguments())
+            span.set_attribute("gen_ai.tool.call.arguments", arguments)
+            span.set_attribute("gen_ai.tool.call.result", redacted_text(result.content))
+        if kind := _call_error(result):
+            shared["error.type"] = kind
+            _fail(span, kind, result.outcome)
+        self._durations.record(took, attributes=shared)
+        span.end(end_time=end)
+
+    def _add_search(self, span: Span, searched: SearchFinished) -> None:
+        span.set_attributes(
+            {
+                "tool_search.search.found": len(searched.found),
+                "tool_search.search.tools": list(searched.found),
+                "tool_search.search.total_found": searched.total_found,
+                "tool_search.search.total_tools": searched.total_tools,
+                "tool_search.search.is_empty": not searched.found and not searched.is_error,
+            }
+        )
+        if searched.best_score is not None:
+            span.set_attribute("tool_search.search.best_score", searched.best_score)
+        if self._records(span):
+            # The conventions' name for the query of a retrieval.
+            span.set_attribute("gen_ai.retrieval.query.text", redacted_text(searched.query))
+
+    def _add_reply(self, span: Span, reply: Message, stop_reason: str) -> None:
+        if self._records(span):
+            written = output_messages(reply, finish_reason(stop_reason))
+            span.set_attribute("gen_ai.output.messages", written)
+
+    def _records(self, span: Span) -> bool:
+        return self._record_content and span.is_recording()
 
 
-class OpenCall:
-    """The span of a call; current in the call's task until it ends."""
+def _of_call(tool: str) -> dict[str, str]:
+    """Return the attributes that a call's span and metric share."""
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": tool,
+        "gen_ai.tool.type": "function",
+    }
 
-    def __init__(
-        self,
-        span: Span,
-        token: Token[Context],
-        durations: Histogram,
-        shared: dict[str, str],
-        *,
-        record_content: bool,
-    ) -> None:
-        self._span = span
-        self._token = token
-        self._durations = durations
-        self._shared = shared
-        self._record_content = record_content
 
-    def end(self, result: ExecutionResult, duration_s: float) -> None:
-        """End the span with the call's outcome, and record its duration."""
-        shared = self._shared
-        if kind := call_error(result):
-            shared = {**shared, "error.type": kind}
-            fail(self._span, kind, result.outcome)
-        if self._record_content and self._span.is_recording():
-            self._span.set_attribute("gen_ai.tool.call.result", redacted_text(result.content))
-        self._durations.record(duration_s, attributes=shared)
-        context_api.detach(self._token)
-        self._span.end()
+def _ids(call: ToolCall, conversation: str) -> dict[str, str]:
+    return {"gen_ai.tool.call.id": call.id, "gen_ai.conversation.id": conversation}
+
+
+def _make_current(span: Span) -> Context:
+    """Make a span the current one; return the context around it."""
+    outside = context_api.get_current()
+    # Without an SDK, nothing can be inside the span.
+    if span.get_span_context().is_valid:
+        context_api.attach(set_span_in_context(span))
+    return outside
+
+
+def _fail(span: Span, kind: str, description: str = "") -> None:
+    """Mark a span as failed. No message of an error is in it, which may quote anything."""
+    span.set_attribute("error.type", kind)
+    span.set_status(Status(StatusCode.ERROR, description or None))
+
+
+def _call_error(result: ExecutionResult) -> str:
+    """Return the kind of a call's failure, or nothing."""
+    if not result.is_error:
+        return ""
+    return type(result.error).__name__ if result.error else result.failure or "failed"

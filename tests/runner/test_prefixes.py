@@ -19,11 +19,12 @@ from tests.runner.bench import (
     some_tools,
     turn,
 )
-from tool_search import CallOptions, Message, ToolCatalog, ToolSearchSession
+from tool_search import ToolCatalog, ToolSearchSession
+from tool_search.core.messages import Message
 from tool_search.events import RunnerWarning
 from tool_search.execution import CallRunner, ToolContext, TurnCalls
+from tool_search.execution.observers import EventStream, Readers
 from tool_search.providers.prompt_cache import PrefixMonitor
-from tool_search.runner.observed_turn import TurnObservation
 from tool_search.runner.providers import ProviderPool
 from tool_search.runner.turn import Turn
 from tool_search.runner.turn_watch import TurnWatch
@@ -46,7 +47,7 @@ async def test_request_that_leaves_its_prefix_untold_is_a_warning(
     monitor = PrefixMonitor()
     last = plan if system is None else replace(plan, system=system)
     monitor.check("gpt", gpt.profile, last, history=session.history)
-    observed = TurnObservation(CallOptions()).turn("c", Message(role="user"))
+    stream = EventStream(Readers(), "c")
     asked = Turn(
         session=session,
         pool=ProviderPool({"gpt": gpt}, {"gpt": 1.0}),
@@ -55,11 +56,11 @@ async def test_request_that_leaves_its_prefix_untold_is_a_warning(
         context=ToolContext(conversation="c", language="en-US"),
         keys=TurnCalls("c"),
         keep=partial(keeper.append, KeptConversation("c")),
-        observed=observed,
+        stream=stream,
         max_steps=2,
         prefixes=monitor,
     )
-    events = TurnWatch(None, observed).events(asked.run, tuple)
+    events = TurnWatch(None, stream).events(Message(role="user"), asked.run, tuple)
     warnings = named([event async for event in events], RunnerWarning)
     assert [warning.code for warning in warnings] == codes
     assert all("'gpt' is sent differs" in warning.message for warning in warnings)

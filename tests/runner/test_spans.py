@@ -29,9 +29,11 @@ from tests.runner.bench import (
 from tool_search import (
     AllProvidersFailedError,
     CallOptions,
+    Done,
     ExecutableTool,
     ToolSearchRunner,
 )
+from tool_search.execution import CallLimits
 from tool_search.testing import Fault, ModelReply, ScriptedModel
 
 pytest.importorskip("opentelemetry.sdk", reason="needs opentelemetry-sdk")
@@ -448,3 +450,34 @@ async def test_without_telemetry_a_request_is_a_line_in_the_log(
     assert (said["conversation"], said["event"]) == ("c1", "RequestFinished")
     assert said["fields"]["prefix_kept"] is True
     assert said["fields"]["tools"] == 5
+
+
+async def test_a_call_that_is_given_up_ends_its_span(bench: Bench, traced: Traced) -> None:
+    """Its task may never end: a span that waits for it would not be exported."""
+    stopped = asyncio.Event()
+
+    async def hang() -> None:
+        while not stopped.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await stopped.wait()
+
+    options = CallOptions(telemetry=traced.telemetry, limits=CallLimits(timeout_s=0.01, grace_s=0))
+    made = ExecutableTool(tool=tool("hang", "Hangs.", always_load=True), function=hang)
+    script(bench, [calling(call("hang")), say("Sorry.")])
+    runner = await bench.runner("claude", tools=[made, *some_tools()], calls=options)
+    await turn(runner)
+    ended = traced.named("execute_tool hang")
+    stopped.set()
+    assert [facts(span)["error.type"] for span in ended] == ["timed_out"]
+
+
+async def test_telemetry_that_fails_ends_no_turn(bench: Bench) -> None:
+    class Broken:
+        def on_turn(self, *given: object) -> None:
+            raise ValueError("no collector")
+
+    script(bench, [say("Hello.")])
+    runner = await bench.runner("claude", calls=CallOptions(telemetry=Broken()))
+    done = (await turn(runner))[-1]
+    assert isinstance(done, Done)
+    assert done.answer == "Hello."

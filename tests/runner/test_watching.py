@@ -105,7 +105,7 @@ async def test_an_observer_whose_own_work_is_cancelled_loses_nothing(
 async def test_an_observer_that_hangs_is_ended_with_the_bot(
     bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tool_search.runner.observers._PATIENCE_S", 0.01)
+    monkeypatch.setattr("tool_search.execution.observers._PATIENCE_S", 0.01)
 
     async def hangs(_: TurnEvent) -> None:
         await asyncio.Event().wait()

@@ -28,7 +28,7 @@ from tool_search.events import (
 )
 from tool_search.execution.call import CallRun, CallServices, Decide
 from tool_search.execution.context import ToolContext
-from tool_search.execution.observers import report
+from tool_search.execution.observers import CallBegun, CallEnded, EventStream
 from tool_search.execution.replay import NO_TURN, TurnCalls
 from tool_search.execution.results import (
     CallOutputDelta,
@@ -39,7 +39,6 @@ from tool_search.execution.results import (
     failure_result,
 )
 from tool_search.execution.tasks import OrphanedTasks
-from tool_search.execution.telemetry import TurnTelemetry
 from tool_search.values.redaction import redacted_json
 
 __all__ = ["CallBatch", "in_call"]
@@ -80,6 +79,7 @@ class CallBatch:
         decide: Decides a call when its turn comes. If an earlier call discovered tools, its
             result has been yielded before.
         services: Everything that calls of a bot share.
+        stream: Takes the begin and the end of each call to those who follow calls.
         turn: The turn, if it has an idempotency key.
         wants_events: False if `events` yields only finished calls.
     """
@@ -91,6 +91,7 @@ class CallBatch:
         *,
         decide: Decide,
         services: CallServices,
+        stream: EventStream,
         turn: TurnCalls | None = None,
         wants_events: bool = True,
     ) -> None:
@@ -98,6 +99,7 @@ class CallBatch:
         self._context = context
         self._decide = decide
         self._services = services
+        self._stream = stream
         self._turn = turn or NO_TURN
         self._wants_events = wants_events
         self._as_kode = services.profile == "kode"
@@ -193,7 +195,6 @@ class CallBatch:
                 job.decision = decision
                 self._announce(job, called_tool_name(decision))
                 self._settle(job, _answer(decision), 0.0)
-                self._trace_answer(job)
                 if self._next - 1 == self._delivered:
                     return
                 continue
@@ -204,11 +205,6 @@ class CallBatch:
             self._next += 1
             job.decision = decision
             self._start(job, run)
-
-    def _trace_answer(self, job: _Job) -> None:
-        telemetry = self._services.telemetry
-        if job.outcome is not None and isinstance(telemetry, TurnTelemetry):
-            telemetry.answered(job.outcome, self._context)
 
     def _show_waiting(self) -> None:
         """Say once of each call that it waits for others, as Kode does."""
@@ -256,8 +252,8 @@ class CallBatch:
 
     async def _run(self, job: _Job, run: CallRun) -> None:
         job.has_begun = True
-        telemetry = self._services.telemetry
-        span = telemetry.start(run.tool, job.call, self._context) if telemetry else None
+        if self._stream.has_telemetry:
+            self._stream.trace(CallBegun(tool=run.tool, call=job.call))
         result = None
         try:
             result = await run.run()
@@ -266,8 +262,6 @@ class CallBatch:
         finally:
             if result is None:  # a `BaseException` such as KeyboardInterrupt
                 result = self._cancelled_result(job, run)
-            if span is not None:
-                span.end(result, perf_counter() - job.began)
             self._finish(job, result)
 
     def _finish(self, job: _Job, result: ExecutionResult) -> None:
@@ -350,8 +344,8 @@ class CallBatch:
         job.outcome = FinishedCall(
             call=job.call, decision=job.decision, result=result, duration_s=duration_s, steps=steps
         )
-        if self._services.observers:
-            report(self._services.observers, job.outcome.tool, result, duration_s)
+        if self._stream.follows_calls:
+            self._stream.trace(CallEnded(finished=job.outcome))
         if _log.isEnabledFor(logging.DEBUG):
             arguments = run.arguments if run else job.call.parsed_arguments()
             _log.debug(

@@ -8,7 +8,7 @@ results.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -20,7 +20,6 @@ from tool_search.execution.context import CallChannel, ToolContext, ToolExecutor
 from tool_search.execution.functions import ExecutableTool
 from tool_search.execution.hooks import HookedCall, Hooks
 from tool_search.execution.limits import CallLimits, ConcurrencyLimiter
-from tool_search.execution.observers import CallObserver
 from tool_search.execution.permissions.check import Permissions
 from tool_search.execution.replay import TurnCalls
 from tool_search.execution.results import (
@@ -35,7 +34,6 @@ from tool_search.execution.results import (
     with_partials,
 )
 from tool_search.execution.tasks import CallClock, call_maybe_async, closing
-from tool_search.execution.telemetry import CallTelemetry
 from tool_search.i18n import text
 from tool_search.values.json import compact_json, encodable
 from tool_search.values.redaction import log_failure
@@ -77,8 +75,6 @@ class CallServices:
         permissions: The rules, grants and questions that calls pass.
         hooks: The owner's hooks around calls.
         limits: Limits of concurrency, time and result size.
-        observers: Called with the records of each call.
-        telemetry: Traces each call; None: no traces.
     """
 
     executor: ToolExecutor
@@ -86,8 +82,6 @@ class CallServices:
     permissions: Permissions = field(default_factory=Permissions)
     hooks: Hooks = field(default_factory=Hooks)
     limits: CallLimits = field(default_factory=CallLimits)
-    observers: Sequence[CallObserver] = ()
-    telemetry: CallTelemetry | None = None
     limiter: ConcurrencyLimiter = field(init=False)
     is_limited: bool = field(init=False)
     functions: KnowsTools | None = field(init=False)

@@ -40,11 +40,10 @@ from tool_search.execution.functions import (
 )
 from tool_search.execution.hooks import Hooks, ToolHook
 from tool_search.execution.limits import CallLimits
-from tool_search.execution.observers import CallObserver
+from tool_search.execution.observers import CallObserver, EventStream, Readers, Telemetry
 from tool_search.execution.permissions.check import Permissions
 from tool_search.execution.replay import TurnCalls
 from tool_search.execution.results import FinishedCall
-from tool_search.execution.telemetry import CallTelemetry
 from tool_search.i18n import Language
 
 __all__ = ["CallOptions", "CallRunner"]
@@ -75,7 +74,7 @@ class CallOptions:
     limits: CallLimits = field(default_factory=CallLimits)
     observers: Sequence[CallObserver] = ()
     turn_observers: Sequence[TurnObserver] = ()
-    telemetry: CallTelemetry | None = None
+    telemetry: Telemetry | None = None
     folder: Path | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     profile: CallProfile = "default"
@@ -129,9 +128,9 @@ class CallRunner:
             permissions=self.permissions,
             hooks=Hooks(self.options.hooks),
             limits=self.options.limits,
-            observers=self.options.observers,
-            telemetry=self.options.telemetry,
         )
+        given = self.options
+        self.readers = Readers(given.turn_observers, given.observers, given.telemetry)
 
     def replace(self, catalog: ToolCatalog, executor: ToolExecutor) -> None:
         """Replace the tools from the next batch on; keep limits and grants."""
@@ -159,6 +158,7 @@ class CallRunner:
         *,
         decide: Decide | None = None,
         turn: TurnCalls | None = None,
+        stream: EventStream | None = None,
         wants_events: bool = True,
     ) -> CallBatch:
         """Return the calls of one reply as a batch that is ready to run.
@@ -170,6 +170,7 @@ class CallRunner:
                 of the catalog may be called by users who have one of its roles.
             turn: The turn, if it has an idempotency key: tools get a key for each call, and
                 its keeper saves before one begins.
+            stream: The events of the turn of which the calls are.
             wants_events: False if only the results matter.
         """
         return CallBatch(
@@ -178,6 +179,7 @@ class CallRunner:
             decide=decide or self._resolver(context).decide,
             services=self._services,
             turn=turn,
+            stream=stream or EventStream(self.readers, context.conversation),
             wants_events=wants_events,
         )
 

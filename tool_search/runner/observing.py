@@ -1,15 +1,24 @@
-"""The logs of turns: a record for each event, and conversations' keys in all other records."""
+"""The figures of requests, and the logs of turns: a record for each event."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import time
+from collections.abc import Callable
 from contextvars import ContextVar
 
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.messages import ReferencePart, RequestPlan
+from tool_search.core.profiles import ProviderProfile
+from tool_search.errors import ProviderError
 from tool_search.events import (
     Done,
     ProviderSwitched,
     RequestFinished,
+    RequestStarted,
     RunnerEvent,
     RunnerWarning,
     SearchFinished,
@@ -18,13 +27,15 @@ from tool_search.events import (
     ToolsDiscovered,
     TurnEvent,
 )
-from tool_search.providers.base import Usage
+from tool_search.providers.base import ReplyEnd, Usage
 
 __all__ = [
     "ConversationFilter",
     "EventLog",
     "current_conversation",
-    "log_request",
+    "request_finished",
+    "request_log",
+    "request_started",
 ]
 
 current_conversation: ContextVar[str] = ContextVar("tool_search_conversation", default="")
@@ -168,9 +179,14 @@ def _usage_fields(usage: Usage) -> dict[str, object]:
     }
 
 
-def log_request(event: RequestFinished, conversation: str) -> None:
-    """Log one line for a request, at the level INFO of `tool_search.requests`."""
-    if not _requests.isEnabledFor(logging.INFO):
+def request_log() -> Callable[[TurnEvent], None] | None:
+    """Return what logs a line for each request, at the level INFO of `tool_search.requests`."""
+    return _log_request if _requests.isEnabledFor(logging.INFO) else None
+
+
+def _log_request(seen: TurnEvent) -> None:
+    event = seen.event
+    if not isinstance(event, RequestFinished):
         return
     sent, usage = event.request, event.usage
     if event.error:
@@ -188,7 +204,89 @@ def log_request(event: RequestFinished, conversation: str) -> None:
         sent.saved_tokens, prefix[sent.is_prefix_kept], event.duration_s, first,
         extra={
             "event": "RequestFinished",
-            "conversation": conversation,
+            "conversation": seen.conversation,
             "fields": _request_fields(event),
         },
     )  # fmt: skip
+
+
+async def request_started(
+    name: str,
+    profile: ProviderProfile,
+    plan: RequestPlan,
+    catalog: ToolCatalog,
+    *,
+    is_prefix_kept: bool | None,
+) -> RequestStarted:
+    """Return the figures of a request that is about to be sent."""
+    deferred, tokens = plan.tools.sizes
+    tokens += _referenced_tokens(plan, catalog)
+    # A definition takes about 0.1 ms, and is estimated once: those of a new catalog aside.
+    if not catalog.has_computed(_all_tokens):
+        await asyncio.to_thread(catalog.once, _all_tokens)
+    return RequestStarted(
+        provider=name,
+        model=profile.model,
+        origin=profile.origin,
+        strategy=plan.strategy,
+        phase=plan.phase,
+        tools=len(plan.tools),
+        deferred=deferred,
+        tool_tokens=tokens,
+        saved_tokens=catalog.once(_all_tokens) - tokens,
+        is_prefix_kept=is_prefix_kept,
+    )
+
+
+def request_finished(
+    started: RequestStarted,
+    began: float,
+    first_at: float | None,
+    end: ReplyEnd | None,
+    error: BaseException | None,
+) -> RequestFinished:
+    """Return the figures of a request that has ended.
+
+    Args:
+        started: The figures of its start.
+        began: The time of its start, by `time.monotonic`.
+        first_at: The time of the first event of the reply; None: none came.
+        end: The end of the reply; an error after it is not the reply's.
+        error: The failure in its place.
+    """
+    failed = "no_end" if error is None else _kind_of(error)
+    return RequestFinished(
+        request=started,
+        duration_s=time.monotonic() - began,
+        first_s=None if first_at is None else first_at - began,
+        usage=end.usage if end else Usage(),
+        stop_reason=end.stop_reason if end else None,
+        error="" if end else failed,
+        response_id=end.id if end else "",
+        response_model=end.model if end else "",
+    )
+
+
+def _kind_of(error: BaseException) -> str:
+    """Return the kind of an error in one word: few values, none of them anybody's text."""
+    if isinstance(error, (asyncio.CancelledError, GeneratorExit)):
+        return "cancelled"
+    if isinstance(error, ProviderError) and error.status is not None:
+        return str(error.status)
+    # Without an answer, the SDK's exception says more: a time-out or no connection.
+    return type(error.__cause__ or error).__name__
+
+
+def _all_tokens(catalog: ToolCatalog) -> int:
+    return sum(tool.estimated_tokens for tool in catalog.active)
+
+
+def _referenced_tokens(plan: RequestPlan, catalog: ToolCatalog) -> int:
+    """Return the tokens of the definitions that references in messages load, each once."""
+    shown: dict[str, Tool] = {}
+    for message in plan.messages:
+        for part in () if isinstance(message.content, str) else message.content:
+            if isinstance(part, ReferencePart):
+                shown |= {name: catalog[name] for name in part.names if name in catalog}
+                shown |= {tool.name: tool for tool in part.tools}
+    return sum(tool.estimated_tokens for tool in shown.values())

@@ -19,10 +19,10 @@ from tool_search.errors import SessionError
 from tool_search.events import Done, ToolFinished
 from tool_search.execution import TurnCalls
 from tool_search.execution.background import Background
+from tool_search.execution.observers import EventStream
 from tool_search.i18n import text
 from tool_search.providers.base import Usage
 from tool_search.runner.conversations import OpenConversation
-from tool_search.runner.observed_turn import ObservedTurn
 from tool_search.runner.turn import Turn
 from tool_search.runner.turn_watch import TurnWatch
 from tool_search.session.session import ToolSearchSession
@@ -51,7 +51,7 @@ class Question:
         roles: The user's roles.
         keys: The calls of a turn that may be retried.
         watch: The watch of the turn's time.
-        observed: What observes the turn.
+        stream: Takes the turn's events to their readers.
         turn: The turn; None: it has not begun.
         messages: The messages with which it begins, the user's first.
     """
@@ -62,7 +62,7 @@ class Question:
     roles: Collection[str]
     keys: TurnCalls
     watch: TurnWatch
-    observed: ObservedTurn
+    stream: EventStream
     turn: Turn | None = None
     messages: tuple[Message, ...] = ()
 

@@ -43,13 +43,14 @@ from tool_search.execution import (
 )
 from tool_search.execution.background import LARGE_CATALOG, Background
 from tool_search.execution.batch import in_call
+from tool_search.execution.observers import EventStream
 from tool_search.i18n import language_of, text
 from tool_search.providers.base import ChatProvider, Usage
 from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.compaction import Compact, compacted
 from tool_search.runner.conversations import OpenConversation, OpenConversations
 from tool_search.runner.learning import Learning
-from tool_search.runner.observed_turn import TurnObservation
+from tool_search.runner.observing import request_log
 from tool_search.runner.providers import COOLDOWN_S, Providers, name_providers
 from tool_search.runner.question import OpenTurn, Question
 from tool_search.runner.turn import Turn
@@ -139,7 +140,6 @@ class ToolSearchRunner:
         self._background = Background()
         self._preparing = asyncio.Lock()
         self._calls = CallRunner(options=calls)
-        self._observation = TurnObservation(self._calls.options)
         self._store = MemoryStore() if store is None else store
         self.permissions.keep_in(self._store)
         self._backlog = Backlog()
@@ -260,7 +260,7 @@ class ToolSearchRunner:
         async with AsyncExitStack() as stack:
             # Each is closed even if the one before it fails; last in, first out.
             stack.callback(self._background.close)
-            stack.push_async_callback(self._observation.aclose)
+            stack.push_async_callback(self._calls.readers.aclose)
             for provider in self._built:
                 stack.push_async_callback(provider.aclose)
             stack.push_async_callback(self._keeper.aclose)
@@ -346,12 +346,14 @@ class ToolSearchRunner:
             SessionError: The conversation was forgotten while no event was taken, another
                 worker has taken it over, or the key was given to another message.
         """
-        observed = self._observation.turn(conversation, user_message(message))
-        watch = TurnWatch(self._turn_timeout_s, observed)
+        stream = EventStream(self._calls.readers, conversation, request_log())
+        watch = TurnWatch(self._turn_timeout_s, stream)
         keys = TurnCalls(conversation, idempotency_key, user=user)
-        question = Question(message, conversation, user, roles, keys, watch, observed)
+        question = Question(message, conversation, user, roles, keys, watch, stream)
         return watch.events(
-            partial(self._turn_alone, question), partial(self._last_events, question)
+            user_message(message),
+            partial(self._turn_alone, question),
+            partial(self._last_events, question),
         )
 
     def _last_events(self, question: Question) -> Iterator[RunnerEvent]:
@@ -430,7 +432,7 @@ class ToolSearchRunner:
             context=context,
             keys=question.keys,
             keep=partial(self._keeper.append, kept),
-            observed=question.observed,
+            stream=question.stream,
             max_steps=self._max_steps,
             prefixes=known.prefixes,
             background=self._background,

@@ -36,6 +36,8 @@ from tool_search.events import (
 )
 from tool_search.execution import CallRunner, FinishedCall, ToolContext, TurnCalls
 from tool_search.execution.background import Background
+from tool_search.execution.observers import EventStream
+from tool_search.execution.tasks import closing
 from tool_search.i18n import text
 from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
 from tool_search.providers.errors import NOTICES_OF_ACTIONS, ErrorAction
@@ -43,7 +45,7 @@ from tool_search.providers.prompt_cache import LATE_CALL, PrefixMonitor
 from tool_search.providers.refused_tools import SentTools
 from tool_search.runner.compaction import Compact, compacted
 from tool_search.runner.endings import ending_notice
-from tool_search.runner.observed_turn import ObservedTurn
+from tool_search.runner.observing import request_finished, request_started
 from tool_search.runner.providers import ProviderPool
 from tool_search.runner.refusals import Repeats, TurnRefusals
 from tool_search.runner.turn_watch import emit
@@ -76,7 +78,7 @@ class Turn:
         background: Runs work that would hold the event loop.
         is_heavy: True if each step over the catalog would hold the event loop.
         searches_aside: True if a search would, such as one by meaning.
-        observed: What observes the turn.
+        stream: Takes the turn's events to their readers.
         compact: The bot's own compaction, for a history that is too long.
         preloaded: The tools that were loaded for the user's message.
         second_chance: True if an answer that says there is no tool may be asked for again.
@@ -89,7 +91,7 @@ class Turn:
     context: ToolContext
     keys: TurnCalls
     keep: KeepDiscoveries
-    observed: ObservedTurn
+    stream: EventStream
     max_steps: int
     prefixes: PrefixMonitor = field(default_factory=PrefixMonitor)
     background: Background = field(default_factory=Background)
@@ -407,16 +409,30 @@ class Turn:
 
     async def _stream(self, plan: RequestPlan, streamed: list[str]) -> None:
         reply, provider = None, self.pool.providers[self.provider]
-        async with self.observed.request(
-            self.provider, provider, plan, self.session.catalog,
-            is_prefix_kept=self.prefixes.is_kept,
-        ) as next_event:  # fmt: skip
-            while (event := await next_event()) is not None:
-                if isinstance(event, ReplyDelta):
-                    streamed.append(event.text)
-                    await self._emit(TextDelta(text=event.text))
-                elif isinstance(event, ReplyEnd):
-                    reply = event
+        started = first_at = failure = None
+        if self.stream.is_read:
+            started = await request_started(
+                self.provider, provider.profile, plan, self.session.catalog,
+                is_prefix_kept=self.prefixes.is_kept,
+            )  # fmt: skip
+            self.stream.tell(started, plan)
+        began = time.monotonic()
+        try:
+            async with closing(provider.stream(plan)) as events:
+                async for event in events:
+                    first_at = first_at or time.monotonic()
+                    if isinstance(event, ReplyDelta):
+                        streamed.append(event.text)
+                        await self._emit(TextDelta(text=event.text))
+                    elif isinstance(event, ReplyEnd):
+                        reply = event
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            if started is not None:
+                finished = request_finished(started, began, first_at, reply, failure)
+                self.stream.tell(finished, reply.message if reply else None)
         if reply is None:
             raise ProviderError("the reply has no end", provider=self.provider)
         self._reply = reply
@@ -498,7 +514,9 @@ class Turn:
         Each call has its result in the history, even if the turn is cancelled.
         """
         await self.keys.refresh()
-        batch = self.calls.batch(calls, self.context, decide=self._decide, turn=self.keys)
+        batch = self.calls.batch(
+            calls, self.context, decide=self._decide, turn=self.keys, stream=self.stream
+        )
         answered = 0
         try:
             async with aclosing(batch.events()) as events:
@@ -512,7 +530,8 @@ class Turn:
                     answered += 1
                     if answered % _MAX_ANSWERS_AT_ONCE == 0:
                         await asyncio.sleep(0)  # results that wait for nothing would hold the loop
-                    self.observed.notify(event.searched())
+                    if (searched := event.searched()) is not None:
+                        self.stream.tell(searched)
                     await self._emit(event.finished(self.session.last_message.text))
                     await self._tell_discovered(new)
         finally:

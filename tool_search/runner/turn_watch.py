@@ -9,13 +9,16 @@ conversation, a connection, running tools. So the watch ends the turn in place o
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import types
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable
 from typing import Any, NamedTuple, cast
 
+from tool_search.core.messages import Message
 from tool_search.events import Done, RunnerEvent
-from tool_search.runner.observed_turn import ObservedTurn
+from tool_search.execution.observers import EventStream, TurnFailed, TurnStarted
+from tool_search.runner.observing import current_conversation
 
 __all__ = ["TurnWatch", "TurnWork", "emit"]
 
@@ -43,12 +46,18 @@ def emit(event: RunnerEvent) -> _Handed:
 
 
 @types.coroutine
-def _resume(turn: TurnWork, error: BaseException | None = None) -> Generator[Any, Any, RunnerEvent]:
+def _resume(
+    turn: TurnWork, context: contextvars.Context, error: BaseException | None = None
+) -> Generator[Any, Any, RunnerEvent]:
     """Let a turn work until it hands over an event; return that event, `Done` at its end."""
-    # Whatever else the turn waits for is the event loop's: it runs in its consumer's task.
+    # Whatever else the turn waits for is the event loop's: it runs in its consumer's task. But
+    # in a context of its own: the turn's span is not current for what its consumer does.
     while True:
         try:
-            waited = turn.send(None) if error is None else turn.throw(error)
+            if error is None:
+                waited = context.run(turn.send, None)
+            else:
+                waited = context.run(turn.throw, error)
         except StopIteration as over:
             done: Done = over.value
             return done
@@ -66,18 +75,19 @@ class TurnWatch:
 
     Args:
         limit_s: Seconds for the turn from `start` on; None: no limit.
-        observed: What observes the turn.
+        stream: Takes the turn's events to their readers.
 
     Attributes:
         timed_out: True once the turn was ended because its time was over.
         ended_because: The reason why the turn must end; empty if there is none.
     """
 
-    def __init__(self, limit_s: float | None, observed: ObservedTurn) -> None:
+    def __init__(self, limit_s: float | None, stream: EventStream) -> None:
         self.timed_out = False
         self.ended_because = ""
         self._limit_s = limit_s
-        self._observed = observed
+        self._stream = stream
+        self._context = contextvars.Context()
         self._deadline: float | None = None
         self._patience: asyncio.Timeout | None = None
         self._turn: TurnWork | None = None  # while it waits for its consumer
@@ -105,21 +115,27 @@ class TurnWatch:
             self._end()
 
     async def events(
-        self, begin: Callable[[], TurnWork], last_events: Callable[[], Iterable[RunnerEvent]]
+        self,
+        message: Message,
+        begin: Callable[[], TurnWork],
+        last_events: Callable[[], Iterable[RunnerEvent]],
     ) -> AsyncGenerator[RunnerEvent, None]:
         """Yield a turn's events, until it ends or is ended.
 
         Args:
+            message: The user's message.
             begin: Begins the turn.
             last_events: Returns the last events of a turn that was ended; it may raise instead.
         """
-        observed, loop = self._observed, asyncio.get_running_loop()
-        observed.begin()
+        loop = asyncio.get_running_loop()
+        self._context = contextvars.copy_context()
+        self._context.run(current_conversation.set, self._stream.conversation)
+        self._context.run(self._stream.trace, TurnStarted(message=message))
         self._turn = begin()
         try:
             try:
                 while (event := await self._next()) is not None:
-                    await observed.see(event)
+                    await self._tell(event)
                     if isinstance(event, Done):
                         # A consumer may stop at the last event, and never resume the generator.
                         yield event
@@ -137,11 +153,16 @@ class TurnWatch:
                 closing = self._closing
                 await (self._close() if closing is None else asyncio.shield(closing))
             for event in last_events():
-                await observed.see(event)
+                await self._tell(event)
                 yield event
         except BaseException as error:
-            observed.end(None, error)
+            self._stream.trace(TurnFailed(error=error))
             raise
+
+    async def _tell(self, event: RunnerEvent) -> None:
+        self._stream.tell(event)
+        if self._stream.has_observers:
+            await self._stream.catch_up()
 
     async def _next(self) -> RunnerEvent | None:
         """Return the next event, or None if the turn was ended or its time is over."""
@@ -149,12 +170,11 @@ class TurnWatch:
         if turn is None:
             return None
         try:
-            with self._observed:
-                if self._limit_s is None:
-                    event = await _resume(turn)
-                else:
-                    async with asyncio.timeout_at(self._deadline) as self._patience:
-                        event = await _resume(turn)
+            if self._limit_s is None:
+                event = await _resume(turn, self._context)
+            else:
+                async with asyncio.timeout_at(self._deadline) as self._patience:
+                    event = await _resume(turn, self._context)
         except TimeoutError:
             if self._patience is None or not self._patience.expired():
                 raise
@@ -182,9 +202,8 @@ class TurnWatch:
         if turn is None:
             return
         try:
-            with self._observed:
-                # Nobody takes what it says in its clean-up.
-                while not isinstance(await _resume(turn, _EndedError()), Done):
-                    pass
+            # Nobody takes what it says in its clean-up.
+            while not isinstance(await _resume(turn, self._context, _EndedError()), Done):
+                pass
         except _EndedError:
             pass
