@@ -34,7 +34,7 @@ _SYSTEMS = {
 _TURN = """
 import asyncio
 from tool_search import Bot, ProviderConfig
-from tool_search.demo.toolbox import TOOLBOX
+from tool_search.toolsets.toolbox import TOOLBOX
 from tool_search.testing import KeywordModel, StandInServer
 
 async def main(kind, model):
@@ -61,7 +61,7 @@ _PROGRAMS: dict[str, tuple[str, ...]] = {
         "examples/01_local_search.py",
         """
 from tool_search import ToolSearch
-from tool_search.demo.toolbox import TOOLBOX
+from tool_search.toolsets.toolbox import TOOLBOX
 view = ToolSearch().view(tools=TOOLBOX)
 assert len(view.tools()) == 1
 assert "count_words" in str(view.search({"query": "count the words of a text"}).to_json())
@@ -96,7 +96,7 @@ assert "count_words" in [entry.tool.name for entry in view.tools()]
     "proxy": (
         """
 import httpx2, threading, uvicorn
-from tool_search.proxy import ToolSearchProxy
+from tool_search.serving.proxy import ToolSearchProxy
 from tool_search.testing import KeywordModel, StandInServer
 with StandInServer(model=KeywordModel()) as server:
     upstream = {"id": "main", "base_url": server.openai_base_url, "dialects": ["openai_chat"]}
@@ -139,7 +139,7 @@ async def main():
 asyncio.run(main())
 """,
     ),
-    "gateway": ("import tool_search.gateway; tool_search.gateway.Gateway",),
+    "gateway": ("import tool_search.serving.gateway; tool_search.serving.gateway.Gateway",),
     "otel": (
         """
 from tool_search.adapters.opentelemetry import OpenTelemetry

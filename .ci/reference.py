@@ -187,7 +187,7 @@ def configuration() -> str:
 
 def proxy_configuration() -> str:
     """Return the page of every key of `proxy.yaml`, without those of a bot's `tool_search`."""
-    from tool_search.proxy.settings import ProxyConfig  # noqa: PLC0415
+    from tool_search.serving.proxy.settings import ProxyConfig  # noqa: PLC0415
 
     text = _settings(ProxyConfig, "Configuration of the proxy", _PROXY, but="tool_search")
     return text.replace("[section](#tool_search)", "[section](configuration.md#tool_search)")

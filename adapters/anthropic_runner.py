@@ -38,20 +38,20 @@ except ImportError as exc:
     ) from exc
 
 from tool_search.adapters.anthropic.wire import encode_result
+from tool_search.adapters.hosts.loop_thread import LoopThread
+from tool_search.adapters.hosts.tool_search import ToolSearch
+from tool_search.adapters.hosts.view import ToolView
 from tool_search.catalog.schema.declared import declared_schema, text_bytes
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.names import wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.calls import RunCall
 from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.values.json import shown
 from tool_search.errors import ConfigurationError, InvalidToolError
-from tool_search.execution.results import as_text
-from tool_search.hosts.loop_thread import LoopThread
-from tool_search.hosts.tool_search import ToolSearch
-from tool_search.hosts.view import ToolView
 from tool_search.providers.known import CLAUDE_MAX_DEFERRED, CLAUDE_MAX_TOOL_BYTES
 from tool_search.providers.profile_choice import profile_for
-from tool_search.values.json import shown
+from tool_search.runner.execution.results import as_text
 
 __all__ = ["SearchableTools", "searchable"]
 

@@ -38,11 +38,11 @@ if not hasattr(BM25SearchTransform, "_search"):
         "BM25SearchTransform has no method _search; install one of these"
     )
 
+from tool_search.adapters.hosts.tool_search import ToolSearch
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.results import SearchResult
+from tool_search.core.values.json import shown
 from tool_search.errors import ConfigurationError
-from tool_search.hosts.tool_search import ToolSearch
-from tool_search.values.json import shown
 
 __all__ = ["ToolSearchTransform"]
 

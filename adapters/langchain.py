@@ -37,6 +37,9 @@ except ImportError as exc:
         "pip install 'tool-search-middleware[langchain]'; in a clone: pip install '.[langchain]'"
     ) from exc
 
+from tool_search.adapters.hosts.kept_names import KeptNames
+from tool_search.adapters.hosts.tool_search import ToolSearch
+from tool_search.adapters.hosts.view import ToolView
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.conversation.calls import RunCall
 from tool_search.core.conversation.view import append_instructions
@@ -44,9 +47,6 @@ from tool_search.core.kinds import Dialect
 from tool_search.core.messages import ToolList
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.results import SearchResult
-from tool_search.hosts.kept_names import KeptNames
-from tool_search.hosts.tool_search import ToolSearch
-from tool_search.hosts.view import ToolView
 from tool_search.providers.profile_choice import profile_for
 
 __all__ = ["SearchState", "ToolSearchMiddleware"]

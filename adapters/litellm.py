@@ -41,13 +41,13 @@ except ImportError as exc:
         "pip install 'tool-search-middleware[litellm]'; in a clone: pip install '.[litellm]'"
     ) from exc
 
+from tool_search.adapters.hosts.chain import owner_digest
+from tool_search.adapters.hosts.chat_requests import ChatRequest, ChatRequests
+from tool_search.adapters.hosts.kept_names import KeptNames
+from tool_search.adapters.hosts.tool_search import ToolSearch
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.config.loading import load_config
 from tool_search.errors import ConfigurationError
-from tool_search.hosts.chain import owner_digest
-from tool_search.hosts.chat_requests import ChatRequest, ChatRequests
-from tool_search.hosts.kept_names import KeptNames
-from tool_search.hosts.tool_search import ToolSearch
 from tool_search.stores.opening import open_store
 
 __all__ = ["ToolSearchHandler", "handler"]

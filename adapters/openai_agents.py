@@ -47,13 +47,13 @@ except ImportError as exc:
         "pip install '.[openai-agents]'"
     ) from exc
 
+from tool_search.adapters.hosts.kept_names import KeptNames
+from tool_search.adapters.hosts.tool_search import ToolSearch
+from tool_search.adapters.hosts.view import ToolView
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.conversation.view import append_instructions
 from tool_search.core.results import SearchResult
 from tool_search.errors import ConfigurationError
-from tool_search.hosts.kept_names import KeptNames
-from tool_search.hosts.tool_search import ToolSearch
-from tool_search.hosts.view import ToolView
 
 __all__ = ["with_tool_search"]
 

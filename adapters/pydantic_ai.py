@@ -36,10 +36,10 @@ except ImportError as exc:
         "pip install '.[pydantic-ai]'"
     ) from exc
 
+from tool_search.adapters.hosts.tool_search import ToolSearch
+from tool_search.adapters.hosts.view import ToolView
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.results import SearchResult
-from tool_search.hosts.tool_search import ToolSearch
-from tool_search.hosts.view import ToolView
 
 __all__ = ["RankedToolSearch"]
 

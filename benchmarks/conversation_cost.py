@@ -41,13 +41,18 @@ from tool_search.core.messages import DeclaredTool, StrategyName, ToolCall, Tool
 from tool_search.core.settings import SchemaMode
 from tool_search.core.strategies import BridgeToolSearchStrategy, PlanInput, register_strategy
 from tool_search.core.strategy_facts import StrategyChoice
-from tool_search.demo.toolbox import TOOLBOX
-from tool_search.execution import ExecutionEvent, ExecutionResult, ToolContext, executable_tools
+from tool_search.runner.execution import (
+    ExecutionEvent,
+    ExecutionResult,
+    ToolContext,
+    executable_tools,
+)
 from tool_search.testing import ModelCall, ModelReply, StandInServer
 from tool_search.testing.models.arguments import fill_arguments
 from tool_search.testing.server.prompt_cache import PromptCache
 from tool_search.testing.server.usage import UsageFigures, reply_usage
 from tool_search.testing.view import ModelView, ViewResult
+from tool_search.toolsets.toolbox import TOOLBOX
 
 PROMPT = "You are the assistant of a group chat. Answer in the user's language, briefly."
 TURNS = 30

@@ -19,8 +19,8 @@ from typing import Any
 from tool_search import Tool, ToolCatalog
 from tool_search.catalog.near_copies import copies_of
 from tool_search.config.search import SearchSettings
-from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.search import build_index
+from tool_search.search.discovery.search_tool import ToolSearchTool
 
 SETS = Path(__file__).parent / "sets"
 FORMS = {

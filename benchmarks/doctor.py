@@ -17,9 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tool_search import build_index, evaluate
+from tool_search.cli.doctor.examine import Examination, examine_catalog
 from tool_search.cli.files import read_catalog, read_judged_queries
 from tool_search.core.catalog.tool import Tool
-from tool_search.doctor.examine import Examination, examine_catalog
 from tool_search.search import JudgedQuery
 
 SETS = (

@@ -24,7 +24,7 @@ from tool_search import (
     ToolContext,
     tool_from_function,
 )
-from tool_search.execution import HookedCall, ToolHook
+from tool_search.runner.execution import HookedCall, ToolHook
 
 _CALLS_A_ROUND = 200
 _CONTEXT = ToolContext(conversation="benchmark", language="en-US")

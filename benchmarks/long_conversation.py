@@ -43,9 +43,9 @@ from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.kinds import Dialect
 from tool_search.core.messages import RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
-from tool_search.execution import ExecutionEvent, ExecutionResult, ToolContext
 from tool_search.providers.base import ReplyEnd, ReplyEvent
 from tool_search.providers.profile_choice import profile_for
+from tool_search.runner.execution import ExecutionEvent, ExecutionResult, ToolContext
 
 _TOOLS = 60
 

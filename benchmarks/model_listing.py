@@ -26,8 +26,8 @@ from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tokens import estimate_tokens
 from tool_search.core.discovery.modes import tool_tokens
 from tool_search.core.settings import ListingForm
-from tool_search.discovery.listing import Listing
 from tool_search.search import ToolSearchIndex, build_index
+from tool_search.search.discovery.listing import Listing
 
 BUDGETS = (400, 2_000, 8_000)
 LIMITS = (1, 2, 3)

@@ -69,8 +69,8 @@ uvicorn.run(app, port=int(sys.argv[1]), log_level="critical")
 """
 PROXY = """
 import sys, uvicorn
-from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
+from tool_search.serving.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.settings import ProxyConfig, UpstreamSettings
 
 upstream = UpstreamSettings(base_url=sys.argv[2], dialects=("openai_chat",))
 config = ProxyConfig(upstreams=(upstream,), mode=sys.argv[3])

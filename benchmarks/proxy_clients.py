@@ -25,10 +25,10 @@ from typing import Any
 from tests.proxy.conftest import serve, upstreams
 from tests.proxy.test_command_line import Counting, ask_claude, ask_codex
 from tool_search.core.catalog.tokens import estimate_tokens
-from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import ClientRule, ProxyConfig
+from tool_search.core.values.json import compact_json
+from tool_search.serving.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.settings import ClientRule, ProxyConfig
 from tool_search.testing import CapturedRequest, StandInServer
-from tool_search.values.json import compact_json
 
 ALL_DEFERRED = (ClientRule(name="all-deferred"),)
 

@@ -29,19 +29,19 @@ from typer.testing import CliRunner
 from tool_search.adapters import build_provider
 from tool_search.adapters.openai_chat import history_from_wire
 from tool_search.cli.application import app
+from tool_search.cli.demo.script import TURNS, script
 from tool_search.config.bot import ProviderConfig
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.demo.script import TURNS, script
-from tool_search.demo.toolbox import TOOLBOX
-from tool_search.execution import executable_tools
 from tool_search.providers.profile_choice import profile_for
+from tool_search.runner.execution import executable_tools
 from tool_search.runner.runner import ToolSearchRunner
-from tool_search.session.session import ToolSearchSession
+from tool_search.runner.session.session import ToolSearchSession
 from tool_search.stores import SQLiteStore
 from tool_search.stores.record import ConversationRecord
 from tool_search.testing import ModelCall, ModelReply, ModelView, StandInServer
+from tool_search.toolsets.toolbox import TOOLBOX
 
 HERE = Path(__file__).resolve().parent
 RECORDED = HERE / "replay.jsonl"

@@ -43,9 +43,9 @@ from tool_search.core.strategies import (
     PlanInput,
     ToolSearchStrategy,
 )
-from tool_search.discovery.search_tool import ToolSearchTool, call_tool_definition
 from tool_search.providers.profile_choice import profile_for
 from tool_search.search.build import build_index
+from tool_search.search.discovery.search_tool import ToolSearchTool, call_tool_definition
 
 _WORDS = re.findall(
     r"\w+",

@@ -8,7 +8,7 @@ Run: python examples/04_oh_my_pi.py
 import json
 
 from tool_search import Tool
-from tool_search.compat.oh_my_pi.surface import DiscoverySettings, ToolDiscovery
+from tool_search.adapters.compat.oh_my_pi.surface import DiscoverySettings, ToolDiscovery
 
 TOOLS = [
     Tool(name="read", kind="builtin", description="Reads a file."),

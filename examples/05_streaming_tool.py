@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 
 from tool_search import CallRunner, ToolCall, ToolContext, ToolFinished
 from tool_search.events import ToolOutputDelta, ToolProgress
-from tool_search.execution import CallOutputDelta, CallProgress
+from tool_search.runner.execution import CallOutputDelta, CallProgress
 
 
 async def translate(text: str) -> AsyncIterator[CallProgress | CallOutputDelta | dict[str, str]]:

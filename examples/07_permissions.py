@@ -19,7 +19,7 @@ from tool_search import (
     tool_from_function,
 )
 from tool_search.adapters import build_provider
-from tool_search.execution import PermissionRequest
+from tool_search.runner.execution import PermissionRequest
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 RULES = PermissionSettings(

@@ -23,7 +23,12 @@ from tool_search.errors import (
     StoreError,
 )
 from tool_search.events import Done, ToolFinished
-from tool_search.execution import CallLimits, CallOptions, PermissionAnswer, PermissionRequest
+from tool_search.runner.execution import (
+    CallLimits,
+    CallOptions,
+    PermissionAnswer,
+    PermissionRequest,
+)
 from tool_search.stores import SQLiteStore
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 

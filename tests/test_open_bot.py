@@ -29,7 +29,7 @@ from tool_search import bot as bot_module
 from tool_search.bot import tools_from_modules
 from tool_search.config.bot import provider_from_string
 from tool_search.core.kinds import KINDS
-from tool_search.execution import CallOptions, ToolFunction
+from tool_search.runner.execution import CallOptions, ToolFunction
 from tool_search.testing import Fault, ModelCall, ModelReply, ScriptedModel, StandInServer
 
 NO_KEYS: dict[str, str] = {}
@@ -324,11 +324,11 @@ def test_the_former_module_of_the_workspace_is_found_with_a_notice(
     caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOOL_SEARCH_WORKSPACE", str(tmp_path))
-    former = tools_from_modules(["tool_search.demo.workspace_tools.configured"])
-    assert "'tool_search.workspace.configured'" in caplog.text
+    former = tools_from_modules(["tool_search.cli.demo.workspace_tools.configured"])
+    assert "'tool_search.toolsets.workspace.configured'" in caplog.text
     named = [item.tool.name for item in former]
     caplog.clear()
-    listed = tools_from_modules(["tool_search.workspace.configured"])
+    listed = tools_from_modules(["tool_search.toolsets.workspace.configured"])
     assert named == [item.tool.name for item in listed]
     assert not caplog.text
 
@@ -397,7 +397,7 @@ async def test_tools_of_the_configuration_and_of_the_call_are_both_there() -> No
         return "1"
 
     with StandInServer(model=ScriptedModel(script)) as server:
-        box = "tool_search.demo.toolbox.quantities"
+        box = "tool_search.toolsets.toolbox.quantities"
         config = BotConfig(providers=(local(server),), tools=(box,))
         async with open_bot(config, tools=[one], calls=CallOptions()) as bot:
             assert await bot.ask("One?") == "Done."

@@ -11,7 +11,7 @@ no agent loop, and `import tool_search` costs next to nothing.
 
 from os.path import isfile
 
-from tool_search._exports import exports, find_moved_modules
+from tool_search._exports import explain_missing_links, exports, find_moved_modules
 
 __version__ = "0.1.0"
 
@@ -20,30 +20,32 @@ __all__, __getattr__ = exports(
     __file__,
     moved={
         "AnsweredCall": "tool_search.core.conversation.calls.AnsweredCall",
-        "BridgeToolSearchStrategy": "tool_search.strategies.BridgeToolSearchStrategy",
+        "BridgeToolSearchStrategy": "tool_search.core.strategies.BridgeToolSearchStrategy",
         "CachePlan": "tool_search.providers.prompt_cache.CachePlan",
-        "CallBatch": "tool_search.execution.CallBatch",
-        "CallLimits": "tool_search.execution.CallLimits",
-        "CallOutcome": "tool_search.execution.FinishedCall",
-        "CallPartial": "tool_search.execution.CallOutputDelta",
-        "CallProgress": "tool_search.execution.CallProgress",
-        "Cancellation": "tool_search.execution.Cancellation",
+        "CallBatch": "tool_search.runner.execution.CallBatch",
+        "CallLimits": "tool_search.runner.execution.CallLimits",
+        "CallOutcome": "tool_search.runner.execution.FinishedCall",
+        "CallPartial": "tool_search.runner.execution.CallOutputDelta",
+        "CallProgress": "tool_search.runner.execution.CallProgress",
+        "Cancellation": "tool_search.runner.execution.Cancellation",
         "ContentLeftOut": "tool_search.events.ContentLeftOut",
-        "Conversation": "tool_search.strategies.PlanInput",
+        "Conversation": "tool_search.core.strategies.PlanInput",
         "CorePolicy": "tool_search.catalog.CorePolicy",
-        "ExecutionResult": "tool_search.execution.ExecutionResult",
-        "FunctionExecutor": "tool_search.execution.FunctionExecutor",
+        "ExecutionResult": "tool_search.runner.execution.ExecutionResult",
+        "FunctionExecutor": "tool_search.runner.execution.FunctionExecutor",
         "HistorySettings": "tool_search.config.HistorySettings",
-        "HookAnswer": "tool_search.execution.HookAnswer",
-        "HookedCall": "tool_search.execution.HookedCall",
-        "LateToolsToolSearchStrategy": "tool_search.strategies.ToolsInMessagesToolSearchStrategy",
+        "HookAnswer": "tool_search.runner.execution.HookAnswer",
+        "HookedCall": "tool_search.runner.execution.HookedCall",
+        "LateToolsToolSearchStrategy": (
+            "tool_search.core.strategies.ToolsInMessagesToolSearchStrategy"
+        ),
         "Notice": "tool_search.core.messages.Notice",
-        "PermissionRequest": "tool_search.execution.PermissionRequest",
+        "PermissionRequest": "tool_search.runner.execution.PermissionRequest",
         "ProfileSettings": "tool_search.config.ProfileSettings",
         "ReferencePart": "tool_search.core.messages.ReferencePart",
-        "ToolError": "tool_search.execution.ToolFailure",
-        "ToolExecution": "tool_search.execution.ToolRun",
-        "ToolHook": "tool_search.execution.ToolHook",
+        "ToolError": "tool_search.runner.execution.ToolFailure",
+        "ToolExecution": "tool_search.runner.execution.ToolRun",
+        "ToolHook": "tool_search.runner.execution.ToolHook",
         "ToolPartial": "tool_search.events.ToolOutputDelta",
         "ToolProgress": "tool_search.events.ToolProgress",
         "UnreadableRecordError": "tool_search.errors.UnreadableRecordError",
@@ -52,7 +54,7 @@ __all__, __getattr__ = exports(
         "cache_plan": "tool_search.providers.prompt_cache.cache_plan",
         "estimate_tokens": "tool_search.catalog.estimate_tokens",
         "open_runner": "tool_search.open_bot",
-        "resolve_mode": "tool_search.discovery.resolve_mode",
+        "resolve_mode": "tool_search.search.discovery.resolve_mode",
     },
 )
 
@@ -60,8 +62,6 @@ if __name__ == "tool_search":  # a copy under another name has no former names
     find_moved_modules()
 
 if isfile(f"{__file__.rpartition('__init__')[0]}adapters"):  # noqa: PTH113 - `pathlib` is slow
-    from tool_search._checkout import explain_missing_links
-
     explain_missing_links()
 
 

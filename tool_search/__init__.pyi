@@ -12,25 +12,25 @@ from tool_search.runner.runner import ToolSearchRunner as ToolSearchRunner
 from tool_search.core.catalog.tool import Tool as Tool
 from tool_search.core.catalog.catalog import ToolCatalog as ToolCatalog
 from tool_search.catalog.formats import tool_from_definition as tool_from_definition
-from tool_search.execution.context import ToolContext as ToolContext
-from tool_search.execution.functions import ExecutableTool as ExecutableTool
-from tool_search.execution.functions import stateful_tool as stateful_tool
-from tool_search.execution.functions import tool_from_function as tool_from_function
+from tool_search.runner.execution.context import ToolContext as ToolContext
+from tool_search.runner.execution.functions import ExecutableTool as ExecutableTool
+from tool_search.runner.execution.functions import stateful_tool as stateful_tool
+from tool_search.runner.execution.functions import tool_from_function as tool_from_function
 
 # own loop
 from tool_search.core.conversation.calls import RunCall as RunCall
 from tool_search.core.conversation.session import CallResult as CallResult
-from tool_search.session.session import ToolSearchSession as ToolSearchSession
-from tool_search.execution.call_runner import CallOptions as CallOptions
-from tool_search.execution.call_runner import CallRunner as CallRunner
+from tool_search.runner.session.session import ToolSearchSession as ToolSearchSession
+from tool_search.runner.execution.call_runner import CallOptions as CallOptions
+from tool_search.runner.execution.call_runner import CallRunner as CallRunner
 from tool_search.core.messages import ToolCall as ToolCall
 from tool_search.core.profiles import ProviderProfile as ProviderProfile
 from tool_search.providers.profile_choice import profile_for as profile_for
 
 # hosts
-from tool_search.hosts.view import ToolView as ToolView
+from tool_search.adapters.hosts.view import ToolView as ToolView
 from tool_search.core.conversation.view import append_instructions as append_instructions
-from tool_search.hosts.tool_search import ToolSearch as ToolSearch
+from tool_search.adapters.hosts.tool_search import ToolSearch as ToolSearch
 
 # strategies
 from tool_search.core.messages import RequestPlan as RequestPlan
@@ -83,7 +83,7 @@ from tool_search.config.permissions import PermissionSettings as PermissionSetti
 from tool_search.core.conversation.calls import CallDecision as CallDecision
 from tool_search.stores.record import ConversationRecord as ConversationRecord
 from tool_search.core.discovery.modes import ModeDecision as ModeDecision
-from tool_search.discovery.search_tool import ToolSearchTool as ToolSearchTool
+from tool_search.search.discovery.search_tool import ToolSearchTool as ToolSearchTool
 from tool_search.core.discovery.state import Discovery as Discovery
 from tool_search.core.discovery.state import DiscoveryState as DiscoveryState
 from tool_search.errors import DuplicateToolError as DuplicateToolError
@@ -91,9 +91,9 @@ from tool_search.errors import InvalidToolError as InvalidToolError
 from tool_search.errors import ToolCallError as ToolCallError
 from tool_search.events import RunnerEvent as RunnerEvent
 from tool_search.events import Warning as Warning
-from tool_search.execution.context import ToolExecutor as ToolExecutor
-from tool_search.execution.permissions.check import PermissionAnswer as PermissionAnswer
-from tool_search.execution.permissions.check import Permissions as Permissions
+from tool_search.runner.execution.context import ToolExecutor as ToolExecutor
+from tool_search.runner.execution.permissions.check import PermissionAnswer as PermissionAnswer
+from tool_search.runner.execution.permissions.check import Permissions as Permissions
 from tool_search.core.messages import ImagePart as ImagePart
 from tool_search.core.messages import Message as Message
 from tool_search.core.messages import TextPart as TextPart

@@ -12,36 +12,54 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["exports", "find_moved_modules", "moved_to_top"]
+__all__ = ["explain_missing_links", "exports", "find_moved_modules", "moved_to_top"]
 
 _TOP = "tool_search"
-# Modules of folders that are in the core by the same name, and those that have another.
+# Where a module of an older version is now. Modules of folders that are in the core by the same
+# name, single modules that have another name, and whole folders.
 _INTO_CORE = {
     "catalog": "catalog ids naming names text_limits tokens tool",
     "conversation": "base calls denied_tools history session synthetic_searches thinking tools "
     "view",
     "discovery": "definitions modes state tool_order",
-    "strategies": "arguments base claude generic history openai_responses plan_input planning "
-    "registry tool_lists",
 }
-_GONE = "conversation"
+_GONE = ("conversation", "demo")  # folders of which nothing is left
 _MOVED = {
+    "_checkout": "_exports",
     "config.kinds": "core.kinds",
     "config.strategies": "core.strategy_facts",
     "config.values": "core.settings",
-    "conversation.preloading": "session.preloading",
+    "conversation.preloading": "runner.session.preloading",
     "conversation.record": "stores.record",
     "conversation.record_shape": "stores.record_shape",
-    "conversation.search_services": "discovery.search_services",
-    "conversation.search_trail": "discovery.search_trail",
-    "conversation.sent_history": "session.sent_history",
-    "discovery.missing_tool": "session.missing_tool",
+    "conversation.search_services": "search.discovery.search_services",
+    "conversation.search_trail": "search.discovery.search_trail",
+    "conversation.sent_history": "runner.session.sent_history",
+    "discovery.missing_tool": "runner.session.missing_tool",
     "discovery.services": "core.services",
     "messages": "core.messages",
-    "providers.omissions": "session.omissions",
+    "providers.omissions": "runner.session.omissions",
     "providers.profiles": "core.profiles",
     "search.index.protocol": "core.results",
 }
+_MOVED_FOLDERS = {
+    "compat": "adapters.compat",
+    "demo": "cli.demo",
+    "demo.toolbox": "toolsets.toolbox",
+    "discovery": "search.discovery",
+    "doctor": "cli.doctor",
+    "execution": "runner.execution",
+    "gateway": "serving.gateway",
+    "hosts": "adapters.hosts",
+    "inspector": "serving.inspector",
+    "proxy": "serving.proxy",
+    "registry": "sources.registry",
+    "session": "runner.session",
+    "strategies": "core.strategies",
+    "values": "core.values",
+    "workspace": "toolsets.workspace",
+}
+_LINKED = ("adapters", "i18n")
 _NOT_LISTED = "# Reachable, not in `__all__`"
 
 
@@ -67,12 +85,16 @@ def exports(
 
 
 class _MovedModules:
-    """Finds a module by the name that it had before the core had a folder."""
+    """Finds a module by a name that it had in an older version.
+
+    This finder is the first: the folder of a package that has moved is where Python would find
+    the package's modules a second time.
+    """
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> Any:
         """Return the specification of a module that has moved; None for any other."""
         package, _, old = name.partition(".")
-        is_folder, new = old == _GONE, _new_place(old)
+        is_folder, new = old in _GONE, _new_place(old)
         if package != _TOP or not (is_folder or new):
             return None
         from importlib.machinery import ModuleSpec  # noqa: PLC0415 - only an older import needs it
@@ -88,25 +110,60 @@ class _MovedModules:
         old, new = module.__spec__.name, module.__spec__.origin
         if new is None:
             return
-        import warnings  # noqa: PLC0415 - only an older import needs it
+        # A folder that has moved has said it for the modules that moved with it.
+        folder, _, last = old.removeprefix(f"{_TOP}.").rpartition(".")
+        if f"{_new_place(folder)}.{last}" != new:
+            import warnings  # noqa: PLC0415 - only an older import needs it
 
-        text = f"{old} has moved: it is {_TOP}.{new}"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
+            text = f"{old} has moved: it is {_TOP}.{new}"
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
         sys.modules[old] = import_module(f"{_TOP}.{new}")
 
 
+class _MissingLinks:
+    """The last finder: it says why a linked folder is not found.
+
+    `tool_search/adapters` and `tool_search/i18n` link to folders at the top of the repository.
+    Without `core.symlinks`, as on Windows, git writes a text file that holds the target of each
+    link. Source: git-config documentation, `core.symlinks`.
+    """
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        """Raise an error that says the remedy if the module is a linked folder."""
+        if name.startswith(f"{_TOP}.") and name.partition(".")[2] in _LINKED:
+            raise ModuleNotFoundError(
+                f"No module named {name!r}: {name.replace('.', '/')} is a text file, because git "
+                "checked its symbolic link out as one; run `git config core.symlinks true` and "
+                "`git checkout -- tool_search`, or `pip install -e .`",
+                name=name,
+            )
+
+
 def find_moved_modules() -> None:
-    """Let Python find the modules of the core by their former names."""
+    """Let Python find modules by their former names."""
     if not any(type(finder).__name__ == _MovedModules.__name__ for finder in sys.meta_path):
-        sys.meta_path.append(_MovedModules())
+        sys.meta_path.insert(0, _MovedModules())
+
+
+def explain_missing_links() -> None:
+    """Have an import of a linked folder that is not found say why."""
+    if not any(finder is _MissingLinks for finder in sys.meta_path):
+        sys.meta_path.append(_MissingLinks)
 
 
 def _new_place(old: str) -> str | None:
     """Return the place of a module of an older version, below the package; None: it is there."""
-    if old in _MOVED:
-        return _MOVED[old]
+    if old in _MOVED or old in _GONE:
+        return _MOVED.get(old)
     folder, _, name = old.partition(".")
-    return f"core.{old}" if name in _INTO_CORE.get(folder, "").split() else None
+    if name in _INTO_CORE.get(folder, "").split():
+        return f"core.{old}"
+    toolbox = "demo.toolbox"
+    if old == toolbox or old.startswith(f"{toolbox}."):
+        folder = toolbox
+    now = _MOVED_FOLDERS.get(folder)
+    return now and f"{now}{old.removeprefix(folder)}"
 
 
 def moved_to_top(module: str, *names: str) -> Callable[[str], Any]:

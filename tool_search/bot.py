@@ -1,6 +1,6 @@
 """A bot from a configuration or a few strings: providers, tools and conversations.
 
->>> [item.tool.name for item in tools_from_modules(["tool_search.demo.toolbox.words"])][:2]
+>>> [item.tool.name for item in tools_from_modules(["tool_search.toolsets.toolbox.words"])][:2]
 ['count_words', 'word_frequency']
 """
 
@@ -37,7 +37,7 @@ from tool_search.errors import (
     SessionError,
 )
 from tool_search.events import Done, RunnerEvent, RunnerWarning
-from tool_search.execution import (
+from tool_search.runner.execution import (
     AskUser,
     CallOptions,
     ExecutableTool,
@@ -48,8 +48,8 @@ from tool_search.execution import (
     ToolFunction,
     executable_tools,
 )
-from tool_search.execution.functions import listed_tools
-from tool_search.execution.observers import Telemetry
+from tool_search.runner.execution.functions import listed_tools
+from tool_search.runner.execution.observers import Telemetry
 from tool_search.runner.loop_monitor import LoopMonitor
 from tool_search.runner.providers import Providers, name_providers
 from tool_search.runner.runner import ToolSearchRunner
@@ -63,7 +63,7 @@ __all__ = ["FORMER_MODULES", "Bot", "imported_from", "open_bot", "tools_from_mod
 
 # Warnings that say why a turn has no answer of the model.
 _WITHOUT_ANSWER = ("answer_missing", "message_refused", "reply_refused", "turn_timed_out")
-FORMER_MODULES = {"tool_search.demo.workspace_tools": "tool_search.workspace"}
+FORMER_MODULES = {"tool_search.cli.demo.workspace_tools": "tool_search.toolsets.workspace"}
 """Modules of tools that have moved, and where they are now."""
 # An optional package is loaded when a bot is opened.
 _TELEMETRY = "tool_search.adapters.opentelemetry"

@@ -31,6 +31,7 @@ from tool_search.adapters.wire.values import (
 )
 from tool_search.core.messages import Message, NativeReply, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.values.json import read_object
 from tool_search.providers.base import (
     CallDelta,
     ReplyDelta,
@@ -39,7 +40,6 @@ from tool_search.providers.base import (
     StopReason,
     Usage,
 )
-from tool_search.values.json import read_object
 
 __all__ = ["StreamedReply", "body_failure", "events_of", "from_wire", "is_search_block"]
 

@@ -27,8 +27,8 @@ from tool_search.adapters.astrbot.settings import (
 )
 from tool_search.adapters.astrbot.status import Status, status_text
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.discovery.search_tool import clean_description
 from tool_search.i18n import Language, text
+from tool_search.search.discovery.search_tool import clean_description
 
 __all__ = ["AstrBotCommands"]
 

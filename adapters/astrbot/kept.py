@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from tool_search.core.values.files import replace_file
 from tool_search.i18n import LANGUAGES, Language
-from tool_search.values.files import replace_file
 
 __all__ = ["ConversationId", "JsonFile", "KeptConversation", "KeptConversations"]
 

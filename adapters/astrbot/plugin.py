@@ -57,6 +57,8 @@ from tool_search.adapters.astrbot.tools import (
 )
 from tool_search.adapters.astrbot.toolset import run_of, searching_tool_set, within_limits
 from tool_search.adapters.astrbot.webui.activity import Activity
+from tool_search.adapters.hosts.tool_search import ToolSearch
+from tool_search.adapters.hosts.view import ToolView
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
@@ -66,10 +68,8 @@ from tool_search.core.messages import Message, Notice, user_message
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.results import Votes
 from tool_search.core.strategies import ToolsAssembler
-from tool_search.discovery.search_services import SearchServices
-from tool_search.hosts.tool_search import ToolSearch
-from tool_search.hosts.view import ToolView
 from tool_search.runner.learning import Learning
+from tool_search.search.discovery.search_services import SearchServices
 from tool_search.stores import MemoryStore, SQLiteStore
 
 __all__ = ["AstrBotToolSearch", "ConversationId"]

@@ -28,7 +28,7 @@ from tool_search.adapters.openai_responses.wire import to_wire
 from tool_search.adapters.wire.values import mapping_of, text_of
 from tool_search.core.catalog.names import wire_id
 from tool_search.core.profiles import ProviderProfile
-from tool_search.values.json import compact_json
+from tool_search.core.values.json import compact_json
 
 __all__ = ["ResponsesHook", "with_searches"]
 

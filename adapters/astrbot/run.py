@@ -17,6 +17,7 @@ from tool_search.adapters.astrbot.reports import Savings
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
 from tool_search.adapters.astrbot.tools import without_reminders
 from tool_search.adapters.astrbot.webui.activity import Timeline
+from tool_search.adapters.hosts.view import ToolView
 from tool_search.adapters.wire.results import result_text
 from tool_search.catalog.schema.declared import declared_schema
 from tool_search.core.catalog.names import NAME_RULES, wire_name
@@ -27,10 +28,9 @@ from tool_search.core.discovery.tool_order import OWN_TOOLS
 from tool_search.core.messages import Message, RequestPlan, ToolList
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.results import SearchResult, Votes
-from tool_search.discovery.search_tool import CALL_TOOL_NAME
-from tool_search.hosts.view import ToolView
 from tool_search.providers.profile_choice import profile_for
-from tool_search.session.session import ToolSearchSession
+from tool_search.runner.session.session import ToolSearchSession
+from tool_search.search.discovery.search_tool import CALL_TOOL_NAME
 
 __all__ = [
     "LIMITED",

@@ -31,8 +31,9 @@ from tool_search.adapters.wire.incoming import DEFAULT_LIMITS
 from tool_search.config.limits import LimitSettings
 from tool_search.config.mcp import MCPServerSettings
 from tool_search.core.catalog.tool import Tool
+from tool_search.core.values.clean_text import clean_line
 from tool_search.errors import ConfigurationError, SourceError
-from tool_search.execution.results import describe_exception
+from tool_search.runner.execution.results import describe_exception
 from tool_search.sources.base import (
     ListChange,
     ListKind,
@@ -44,7 +45,6 @@ from tool_search.sources.base import (
 )
 from tool_search.sources.definitions import ListedTools, read_definitions
 from tool_search.sources.variables import expand
-from tool_search.values.clean_text import clean_line
 
 __all__ = ["ServerConnection"]
 

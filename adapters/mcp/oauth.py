@@ -22,9 +22,9 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from tool_search.adapters.mcp.protocol import HAS_SESSIONLESS
 from tool_search.config.mcp import MCPOAuthSettings, MCPServerSettings
 from tool_search.config.stores import data_folder
+from tool_search.core.values.clean_text import clean_line
+from tool_search.core.values.files import locked, replace_file
 from tool_search.errors import SourceError
-from tool_search.values.clean_text import clean_line
-from tool_search.values.files import locked, replace_file
 
 __all__ = ["TokenFile", "oauth_client"]
 

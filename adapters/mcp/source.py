@@ -24,10 +24,12 @@ from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.naming import NameBook
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import ToolCall
+from tool_search.core.values.clean_text import clean_line
+from tool_search.core.values.redaction import log_failure
 from tool_search.errors import SessionError, SourceError
-from tool_search.execution import ToolExecutor
-from tool_search.execution.context import ToolContext
-from tool_search.execution.results import (
+from tool_search.runner.execution import ToolExecutor
+from tool_search.runner.execution.context import ToolContext
+from tool_search.runner.execution.results import (
     CallProgress,
     ExecutionEvent,
     ExecutionResult,
@@ -45,8 +47,6 @@ from tool_search.sources.base import (
 )
 from tool_search.sources.following import Follower
 from tool_search.sources.results import is_long_answer, result_from_answer
-from tool_search.values.clean_text import clean_line
-from tool_search.values.redaction import log_failure
 
 __all__ = ["MCPSource"]
 

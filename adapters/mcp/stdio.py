@@ -35,9 +35,9 @@ from tool_search.adapters.mcp.protocol import (
 )
 from tool_search.adapters.wire.incoming import DEFAULT_LIMITS, LARGE_BYTES, LineDecoder
 from tool_search.config.limits import LimitSettings
+from tool_search.core.values.clean_text import clean_line
+from tool_search.core.values.redaction import redacted_text
 from tool_search.errors import SourceError
-from tool_search.values.clean_text import clean_line
-from tool_search.values.redaction import redacted_text
 
 __all__ = ["ServerProcess"]
 

@@ -36,6 +36,7 @@ from tool_search.adapters.wire.values import (
 )
 from tool_search.core.messages import Message, NativeReply, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.values.json import compact_json
 from tool_search.providers.base import (
     CallDelta,
     ReplyDelta,
@@ -44,7 +45,6 @@ from tool_search.providers.base import (
     StopReason,
     Usage,
 )
-from tool_search.values.json import compact_json
 
 __all__ = ["StreamedReply", "events_of", "from_wire", "reasoning_of"]
 

@@ -51,9 +51,9 @@ from tool_search.core.messages import (
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.results import SearchResult
 from tool_search.core.strategy_facts import DefinitionsRole
+from tool_search.core.values.json import compact_json
 from tool_search.i18n import text
 from tool_search.providers.known import OWN_HOSTS
-from tool_search.values.json import compact_json
 
 __all__ = ["REASONING_FIELDS", "encode", "encode_result", "encode_tools", "to_wire"]
 
@@ -159,11 +159,12 @@ def _messages(
 ) -> list[dict[str, Any]]:
     """Write consecutive messages of a plan, the first of which has this index."""
     messages: list[dict[str, Any]] = []
-    if start == 0 and plan.system.strip():
-        messages.append({"role": "system", "content": plan.system})
+    system = plan.system if start == 0 and plan.system.strip() else ""
+    if system and profile.takes_system:
+        messages.append({"role": "system", "content": system})
     role = plan.facts.definitions_role if plan.facts.sends_definitions_in_messages else None
     pending: list[Tool] = []
-    for message in ordered_messages(history, profile):
+    for message in ordered_messages(history, profile, system=system):
         if message.role == "tool":
             messages.append(_result(message, profile))
             pending += definitions_in(message)

@@ -20,7 +20,7 @@ from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import DeclaredTool, Message, ToolList
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.results import SearchResult
-from tool_search.values.json import compact_json
+from tool_search.core.values.json import compact_json
 
 __all__ = ["ToolNamespaces", "definitions", "encode_result", "encode_tools", "wire_tools"]
 

@@ -48,7 +48,7 @@ from tool_search.core.messages import (
     ToolCall,
 )
 from tool_search.core.profiles import ProviderProfile
-from tool_search.values.json import json_bytes
+from tool_search.core.values.json import json_bytes
 
 __all__ = ["KEPT_REPLY", "encode", "encode_tools", "history_digest", "loaded_by", "to_wire"]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tool_search.core.messages import ImagePart, Message, ReferencePart
-from tool_search.values.json import compact_json
-from tool_search.values.redaction import redacted
+from tool_search.core.values.json import compact_json
+from tool_search.core.values.redaction import redacted
 
 __all__ = ["input_messages", "output_messages", "system_instructions"]
 

@@ -27,7 +27,7 @@ from tool_search.events import (
     ToolsDiscovered,
     TurnEvent,
 )
-from tool_search.execution.observers import TurnFailed
+from tool_search.runner.execution.observers import TurnFailed
 
 __all__ = ["TurnMetrics"]
 

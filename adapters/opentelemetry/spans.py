@@ -20,6 +20,7 @@ from tool_search.adapters.opentelemetry.content import (
 from tool_search.adapters.opentelemetry.conventions import finish_reason, of_request, turn_error
 from tool_search.core.conversation.calls import AnsweredCall
 from tool_search.core.messages import Message, RequestPlan, ToolCall
+from tool_search.core.values.redaction import redacted_json, redacted_text
 from tool_search.events import (
     Done,
     RequestFinished,
@@ -28,9 +29,8 @@ from tool_search.events import (
     SearchFinished,
     TurnEvent,
 )
-from tool_search.execution.observers import CallBegun, CallEnded, TurnFailed, TurnStarted
-from tool_search.execution.results import ExecutionResult
-from tool_search.values.redaction import redacted_json, redacted_text
+from tool_search.runner.execution.observers import CallBegun, CallEnded, TurnFailed, TurnStarted
+from tool_search.runner.execution.results import ExecutionResult
 
 __all__ = ["Spans"]
 

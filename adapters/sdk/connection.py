@@ -31,8 +31,8 @@ from tool_search.adapters.wire.incoming import (
     joined,
 )
 from tool_search.config.limits import LimitSettings
+from tool_search.core.values.redaction import redact_logs
 from tool_search.errors import ConfigurationError
-from tool_search.values.redaction import redact_logs
 
 redact_logs("httpx", "httpx2")
 

@@ -22,8 +22,8 @@ from pydantic import SecretStr
 from tool_search.adapters.wire.incoming import TooLargeError
 from tool_search.adapters.wire.requests import named_picture
 from tool_search.adapters.wire.values import list_of, text_of
+from tool_search.core.values.redaction import redacted_text
 from tool_search.errors import ProviderError, ToolSearchError
-from tool_search.values.redaction import redacted_text
 
 __all__ = [
     "BROKEN_REPLY",

@@ -40,8 +40,8 @@ from tool_search.adapters.wire.requests import RequestOptions
 from tool_search.config.limits import LimitSettings
 from tool_search.core.messages import RequestPlan
 from tool_search.core.profiles import ProviderProfile
-from tool_search.execution.background import LARGE_CATALOG
 from tool_search.providers.base import ReplyEvent
+from tool_search.runner.execution.background import LARGE_CATALOG
 
 __all__ = ["SDK", "ProviderOptions", "SDKProvider", "WireFormat"]
 
@@ -191,8 +191,6 @@ class SDKProvider:
         """
         # One profile for the request and its reply: another turn may correct it meanwhile.
         profile = replace(self.profile, **plan.form)
-        if not profile.takes_system:
-            plan = plan.without_system()
         body = await self._encode_off_loop(plan, profile)
         try:
             answer = self._streamed if self._streams(plan, profile) else self._whole

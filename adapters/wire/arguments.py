@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from tool_search.core.messages import ToolCall
-from tool_search.values.json import compact_json, read_object
+from tool_search.core.values.json import compact_json, read_object
 
 __all__ = ["ObjectEnd", "arguments_json", "arguments_object", "arguments_text", "is_whole"]
 

@@ -21,7 +21,7 @@ from tool_search.core.messages import (
     RequestPlan,
     TextPart,
 )
-from tool_search.values.json import compact_json, json_bytes
+from tool_search.core.values.json import compact_json, json_bytes
 
 __all__ = [
     "Pieces",

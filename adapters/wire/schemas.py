@@ -24,8 +24,8 @@ from tool_search.catalog.schema.repair import loosen
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.kinds import SchemaRules
 from tool_search.core.profiles import ProviderProfile
-from tool_search.values.clean_text import cut_text
-from tool_search.values.json import compact_json, json_bytes
+from tool_search.core.values.clean_text import cut_text
+from tool_search.core.values.json import compact_json, json_bytes
 
 __all__ = ["moonshot_schema", "sent_description", "sent_schema", "sent_schema_json", "sent_under"]
 

@@ -12,8 +12,8 @@ from typing import Any
 from tool_search.adapters.wire.values import mapping_of, text_of
 from tool_search.core.messages import ContentPart, Message, TextPart, ToolCall
 from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.values.json import compact_json, read_json
 from tool_search.i18n import Language
-from tool_search.values.json import compact_json, read_json
 
 __all__ = [
     "ADDED",

@@ -23,9 +23,9 @@ from tool_search import (
     ToolSearchRunner,
 )
 from tool_search.core.catalog.tool import Tool
-from tool_search.execution import ExecutionEvent, ExecutionResult, ToolContext
+from tool_search.core.values.redaction import redacted_text
 from tool_search.providers.base import ChatProvider, Usage
-from tool_search.values.redaction import redacted_text
+from tool_search.runner.execution import ExecutionEvent, ExecutionResult, ToolContext
 
 __all__ = ["PROMPT", "EndpointFailedError", "Record", "ask"]
 

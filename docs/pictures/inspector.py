@@ -24,10 +24,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tool_search import tool_from_function  # noqa: E402
-from tool_search.demo.toolbox import TOOLBOX  # noqa: E402
-from tool_search.proxy.app import ToolSearchProxy  # noqa: E402
-from tool_search.proxy.settings import ClientRule, ProxyConfig, UpstreamSettings  # noqa: E402
+from tool_search.serving.proxy.app import ToolSearchProxy  # noqa: E402
+from tool_search.serving.proxy.settings import ClientRule, ProxyConfig, UpstreamSettings  # noqa: E402
 from tool_search.testing import KeywordModel, StandInServer  # noqa: E402
+from tool_search.toolsets.toolbox import TOOLBOX  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parent
 FLAGS = (

@@ -21,9 +21,9 @@ from rich.terminal_theme import SVG_EXPORT_THEME, TerminalTheme
 FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER.parents[1]))
 
+from tool_search.cli.demo.conversation import Demo, UserTurn, prepared_demo  # noqa: E402
 from tool_search.cli.demo.screen import DemoScreen  # noqa: E402
 from tool_search.cli.terminal.language import choose_language  # noqa: E402
-from tool_search.demo.conversation import Demo, UserTurn, prepared_demo  # noqa: E402
 from tool_search.events import RunnerEvent  # noqa: E402
 from tool_search.i18n import LANGUAGES  # noqa: E402
 

@@ -204,7 +204,7 @@ class ToolSearchPlugin(Star):
         They are not in `requirements.txt`: AstrBot refuses a whole plugin if one of its packages
         has no wheel on an index or for a platform.
         """
-        missing_packages = self._copy.load("tool_search.values.packages").missing_packages
+        missing_packages = self._copy.load("tool_search.core.values.packages").missing_packages
         missing = missing_packages()
         for package in missing:
             try:

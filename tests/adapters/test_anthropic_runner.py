@@ -19,9 +19,9 @@ from tool_search import SearchResult, SQLiteStore, ToolSearch, ToolSearchConfig
 from tool_search.adapters.anthropic_runner import SearchableTools, searchable
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.view import append_instructions
-from tool_search.demo.toolbox import TOOLBOX
 from tool_search.errors import ConfigurationError, InvalidToolError, SearchError, SessionError
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
+from tool_search.toolsets.toolbox import TOOLBOX
 
 COUNT = ModelCall(name="count_words", arguments={"text": "to be or not to be"})
 DONE = ModelReply(text="Done.")
@@ -383,7 +383,7 @@ def test_an_engine_that_raises_declares_every_tool(
     def fail(tools: list[Tool], settings: object) -> None:
         raise SearchError("the engine is gone")
 
-    monkeypatch.setattr("tool_search.hosts.indexes.build_index", fail)
+    monkeypatch.setattr("tool_search.adapters.hosts.indexes.build_index", fail)
     server.reset(model=ScriptedModel([calls(COUNT), DONE]))
     Chat(server).ask()
     assert len(lists(server)[0]) == len(TOOLBOX)
@@ -401,7 +401,7 @@ def test_a_search_whose_engine_fails_finds_every_tool(
         def updated(self, **_changes: object) -> Failing:
             return self
 
-    monkeypatch.setattr("tool_search.hosts.indexes.build_index", lambda *_given: Failing())
+    monkeypatch.setattr("tool_search.adapters.hosts.indexes.build_index", lambda *_given: Failing())
     search = ToolSearch()
     server.reset(model=ScriptedModel([searches("count words"), DONE, DONE]))
     first = Chat(server, searchable(toolbox(), search=search))

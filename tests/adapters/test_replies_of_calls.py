@@ -14,7 +14,7 @@ from tool_search.core.catalog.tool import Tool
 from tool_search.core.kinds import Dialect
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 from tool_search.providers.profile_choice import profile_for
-from tool_search.session.session import ToolSearchSession
+from tool_search.runner.session.session import ToolSearchSession
 
 PROFILES = {
     "anthropic": profile_for("anthropic", "claude-sonnet-4-6"),

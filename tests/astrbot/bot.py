@@ -16,9 +16,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tool_search.demo.toolbox import TOOLS
-from tool_search.execution.functions import tool_from_function
+from tool_search.runner.execution.functions import tool_from_function
 from tool_search.testing import CapturedRequest, StandInServer
+from tool_search.toolsets.toolbox import TOOLS
 
 HERE = Path(__file__).resolve().parent
 _PACKAGE = find_spec("astrbot")

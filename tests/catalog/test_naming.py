@@ -21,9 +21,9 @@ from tool_search.core.catalog.names import NAME_RULES, wire_name
 from tool_search.core.catalog.naming import _keys_of_forms
 from tool_search.core.conversation.calls import RunCall
 from tool_search.core.messages import ToolCall
-from tool_search.discovery.catalog_notices import catalog_notices
-from tool_search.execution import ExecutableTool, named_tools
-from tool_search.values.look_alikes import loose_key
+from tool_search.core.values.look_alikes import loose_key
+from tool_search.runner.execution import ExecutableTool, named_tools
+from tool_search.search.discovery.catalog_notices import catalog_notices
 
 HASH = hashlib.sha256(b"files.read").hexdigest()[:8]
 

@@ -13,8 +13,8 @@ import pytest
 
 from tests.cli.conftest import Command
 from tests.inspector.test_recorder import CATALOG, explain, record
-from tool_search.inspector.log import RecordLog
-from tool_search.inspector.recorder import Recorder
+from tool_search.serving.inspector.log import RecordLog
+from tool_search.serving.inspector.recorder import Recorder
 
 
 @pytest.fixture

@@ -288,7 +288,9 @@ def test_a_file_that_is_no_store_is_named(command: Command, write: File) -> None
 def test_what_a_chat_teaches_is_kept_beside_its_bot(
     command: Command, write: File, server: StandInServer
 ) -> None:
-    modules = [f"tool_search.demo.toolbox.{name}" for name in ("quantities", "everyday", "words")]
+    modules = [
+        f"tool_search.toolsets.toolbox.{name}" for name in ("quantities", "everyday", "words")
+    ]
     bot = write(
         "bot.yaml",
         f"tools: {modules}\n"

@@ -12,7 +12,12 @@ from typer.testing import CliRunner
 from tests.cli.conftest import Command
 from tool_search.cli.application import app
 from tool_search.cli.proxy import client_lines
-from tool_search.proxy.settings import InspectorSettings, ListenSettings, ProxyConfig, proxy_config
+from tool_search.serving.proxy.settings import (
+    InspectorSettings,
+    ListenSettings,
+    ProxyConfig,
+    proxy_config,
+)
 
 
 def values(config: ProxyConfig) -> list[str]:

@@ -10,8 +10,12 @@ import pytest
 from rich.cells import cell_len
 
 from tests.cli.conftest import Command, as_lines
-from tool_search.compat.oh_my_pi.surface import DiscoveryAnswer, DiscoveryDetails, DiscoveryMatch
-from tool_search.compat.oh_my_pi.terminal import discovery_block
+from tool_search.adapters.compat.oh_my_pi.surface import (
+    DiscoveryAnswer,
+    DiscoveryDetails,
+    DiscoveryMatch,
+)
+from tool_search.adapters.compat.oh_my_pi.terminal import discovery_block
 
 COUNT_ISSUES = [
     {"name": f"issue_{number}", "description": "Works on an issue."} for number in range(7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tool_search.compat.tooldiscovery import LexicalEngine
+from tool_search.adapters.compat.tooldiscovery import LexicalEngine
 from tool_search.core.catalog.tool import Tool
 from tool_search.search import SearchSettings, build_index
 

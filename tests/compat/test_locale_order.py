@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.compat.oh_my_pi.ranking import locale_key
+from tool_search.adapters.compat.oh_my_pi.ranking import locale_key
 
 # As a JavaScript engine with ICU 78 sorts them.
 SIGNS = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"

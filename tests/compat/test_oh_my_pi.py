@@ -11,9 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tool_search import Tool
-from tool_search.compat.oh_my_pi.ranking import oh_my_pi_recipe
-from tool_search.compat.oh_my_pi.surface import DiscoveryDetails, DiscoverySettings, ToolDiscovery
-from tool_search.compat.weighted_bm25 import WeightedBm25Index
+from tool_search.adapters.compat.oh_my_pi.ranking import oh_my_pi_recipe
+from tool_search.adapters.compat.oh_my_pi.surface import (
+    DiscoveryDetails,
+    DiscoverySettings,
+    ToolDiscovery,
+)
+from tool_search.adapters.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.i18n import LANGUAGES
 
 SEARCH = "search_tool_bm25"

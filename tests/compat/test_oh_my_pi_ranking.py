@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_search.compat.oh_my_pi.ranking import (
+from tool_search.adapters.compat.oh_my_pi.ranking import (
     discoverable,
     locale_key,
     oh_my_pi_recipe,
     oh_my_pi_tokens,
 )
-from tool_search.compat.weighted_bm25 import WeightedBm25Index
+from tool_search.adapters.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.core.catalog.tool import Tool
 
 

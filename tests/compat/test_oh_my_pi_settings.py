@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tool_search import ConfigurationError, Tool
-from tool_search.compat.oh_my_pi.surface import DiscoverySettings
+from tool_search.adapters.compat.oh_my_pi.surface import DiscoverySettings
 
 BUILTINS = [Tool(name=name, kind="builtin") for name in ("read", "bash", "lsp", "notebook")]
 SERVERS = [

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conversations import CLAUDE, OPENAI, Chat, tool, toolbox
 from tool_search import SearchResult, Tool, ToolCatalog, ToolSearchIndex, build_index
-from tool_search.compat.oh_my_pi.surface import DiscoverySettings, SearchToolBm25
+from tool_search.adapters.compat.oh_my_pi.surface import DiscoverySettings, SearchToolBm25
 from tool_search.core.messages import ReferencePart
 
 CONFIG = DiscoverySettings(mode="mcp-only").session_config().model_dump()

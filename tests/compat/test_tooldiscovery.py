@@ -10,13 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tool_search import ConfigurationError, SearchSettings, build_index
-from tool_search.compat.tooldiscovery import (
+from tool_search.adapters.compat.tooldiscovery import (
     Boosts,
     normalized_tag,
     tooldiscovery_recipe,
     tooldiscovery_tokens,
 )
-from tool_search.compat.weighted_bm25 import WeightedBm25Index
+from tool_search.adapters.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.config.loading import config_from_mapping
 from tool_search.core.catalog.tool import Tool
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tool_search.cli.application import app
-from tool_search.demo.script import TURNS
+from tool_search.cli.demo.script import TURNS
 
 
 @pytest.fixture(scope="module")

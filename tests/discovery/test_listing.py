@@ -21,8 +21,8 @@ from tool_search import (
 )
 from tool_search.core.catalog.tokens import estimate_tokens
 from tool_search.core.messages import user_message
-from tool_search.discovery.listing import Listing
 from tool_search.i18n import LANGUAGES, text
+from tool_search.search.discovery.listing import Listing
 from tool_search.stores.record import ConversationRecord
 
 RESPONSES = profile_for("openai_responses", "gpt-5.5")

@@ -8,7 +8,7 @@ from tests.conversations import tool, toolbox
 from tool_search import ModeDecision, ToolCatalog
 from tool_search.core.discovery.modes import Mode, ModeReason, tool_tokens
 from tool_search.core.settings import SchemaMode
-from tool_search.discovery import resolve_mode
+from tool_search.search.discovery import resolve_mode
 
 
 def decided(configured: SchemaMode, count: int, **limits: int) -> tuple[Mode, ModeReason]:

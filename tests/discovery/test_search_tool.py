@@ -21,8 +21,8 @@ from tool_search import (
     ToolSearchTool,
     build_index,
 )
-from tool_search.discovery.search_tool import call_tool_definition, clean_description
 from tool_search.i18n import LANGUAGES, text
+from tool_search.search.discovery.search_tool import call_tool_definition, clean_description
 from tool_search.search.index.scores import count_near_best
 
 TOOLS = [

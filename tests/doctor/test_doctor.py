@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from tests.services.raw import JSON, RawService
 from tool_search.cli.application import app
-from tool_search.doctor.findings import CODES
+from tool_search.cli.doctor.findings import CODES
 from tool_search.i18n import LANGUAGES
 from tool_search.testing import Fault, KeywordModel, StandInServer
 

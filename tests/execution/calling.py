@@ -19,7 +19,7 @@ from tool_search import (
     ToolContext,
     ToolFinished,
 )
-from tool_search.execution import ToolFunction
+from tool_search.runner.execution import ToolFunction
 
 CONTEXT = ToolContext(conversation="c", language="en-US", user="ann")
 PATIENCE_S = 20.0

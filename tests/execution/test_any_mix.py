@@ -21,7 +21,7 @@ from tool_search import (
     PermissionSettings,
     ToolContext,
 )
-from tool_search.execution import (
+from tool_search.runner.execution import (
     CallBatch,
     CallLimits,
     CallOutputDelta,

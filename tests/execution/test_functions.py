@@ -24,7 +24,7 @@ from tool_search import (
     ToolContext,
     tool_from_function,
 )
-from tool_search.execution import ExecutionResult, FunctionExecutor, executable_tools
+from tool_search.runner.execution import ExecutionResult, FunctionExecutor, executable_tools
 
 CONTEXT = ToolContext(conversation="c", language="en-US", user="ann")
 

@@ -33,7 +33,7 @@ from tool_search import (
     ToolFinished,
 )
 from tool_search.events import ToolProgress
-from tool_search.execution import (
+from tool_search.runner.execution import (
     CallLimits,
     Cancellation,
     ExecutionResult,

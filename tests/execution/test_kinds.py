@@ -24,7 +24,7 @@ from tool_search import (
     tool_from_function,
 )
 from tool_search.events import ToolOutputDelta, ToolProgress
-from tool_search.execution import (
+from tool_search.runner.execution import (
     CallOutputDelta,
     CallProgress,
     ExecutionResult,

@@ -11,7 +11,7 @@ import pytest
 from tests.execution.calling import CONTEXT, calls, of_kind, runner, told, tool
 from tool_search import CallOptions, ConfigurationError, ToolFinished
 from tool_search.events import ToolProgress
-from tool_search.execution import Cancellation
+from tool_search.runner.execution import Cancellation
 
 SAFE = {"concurrency_safe": True}
 SIBLING = "<tool_use_error>Sibling tool call errored</tool_use_error>"

@@ -28,7 +28,8 @@ from tool_search import (
     ToolFinished,
 )
 from tool_search.events import ToolProgress
-from tool_search.execution import (
+from tool_search.i18n import Language
+from tool_search.runner.execution import (
     CallLimits,
     CallOutputDelta,
     ExecutionResult,
@@ -37,7 +38,6 @@ from tool_search.execution import (
     PermissionRequest,
     ToolHook,
 )
-from tool_search.i18n import Language
 
 SCHEMA = {
     "type": "object",

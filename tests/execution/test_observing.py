@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.execution.calling import CONTEXT, calls, result, runner, tool
 from tool_search import CallOptions
-from tool_search.execution import ToolFailure, ToolRun
-from tool_search.values.redaction import redacted, redacted_json
+from tool_search.core.values.redaction import redacted, redacted_json
+from tool_search.runner.execution import ToolFailure, ToolRun
 
 
 async def _works(**arguments: Any) -> str:
@@ -74,9 +74,9 @@ async def test_log_has_a_line_a_call_with_its_secrets_masked(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     arguments = {"to": "bo", "api_key": "k-1", "text": "Bearer abcdefgh12345"}
-    with caplog.at_level(logging.DEBUG, logger="tool_search.execution.batch"):
+    with caplog.at_level(logging.DEBUG, logger="tool_search.runner.execution.batch"):
         await runner(tool(_works)).results(calls(("it", arguments)), CONTEXT)
-    (record,) = [r for r in caplog.records if r.name == "tool_search.execution.batch"]
+    (record,) = [r for r in caplog.records if r.name == "tool_search.runner.execution.batch"]
     line = record.getMessage()
     assert line.startswith("tool it finished after ")
     assert '"to":"bo"' in line

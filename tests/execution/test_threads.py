@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tool_search.execution.tasks import ToolThreads
+from tool_search.runner.execution.tasks import ToolThreads
 
 
 async def test_no_more_functions_run_at_once_than_there_is_room_for() -> None:

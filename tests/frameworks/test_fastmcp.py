@@ -28,8 +28,8 @@ from tool_search import (
     ToolSearchConfig,
 )
 from tool_search.adapters.fastmcp import ToolSearchTransform
-from tool_search.demo.toolbox import TOOLBOX
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
+from tool_search.toolsets.toolbox import TOOLBOX
 
 COUNT = ModelCall(
     name="call_tool", arguments={"name": "count_words", "arguments": {"text": "to be or not"}}
@@ -329,7 +329,7 @@ async def test_an_engine_that_raises_gives_the_client_every_tool_and_a_warning(
     def fail_to_build(*_arguments: object) -> None:
         raise SearchError("the engine is down")
 
-    monkeypatch.setattr("tool_search.hosts.indexes.build_index", fail_to_build)
+    monkeypatch.setattr("tool_search.adapters.hosts.indexes.build_index", fail_to_build)
     with caplog.at_level(logging.WARNING, "tool_search"):
         async with Client(serving(ToolSearchTransform())) as client:
             assert len(await client.list_tools()) == len(TOOLBOX)

@@ -22,7 +22,6 @@ from openai import APIStatusError, DefaultHttpxClient, OpenAI
 
 from tests.services.rules import xai
 from tool_search import ToolSearchConfig, tool_from_function
-from tool_search.demo.toolbox import TOOLBOX
 from tool_search.testing import (
     Fault,
     ModelCall,
@@ -30,6 +29,7 @@ from tool_search.testing import (
     ScriptedModel,
     StandInServer,
 )
+from tool_search.toolsets.toolbox import TOOLBOX
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "sk-stand-in-4b1d9c07"

@@ -38,9 +38,9 @@ from tests.services.rules import xai
 from tool_search import ConfigurationError, SearchError, SQLiteStore, ToolSearch, ToolSearchConfig
 from tool_search.adapters import openai_agents as adapter
 from tool_search.adapters.openai_agents import with_tool_search
-from tool_search.demo.toolbox import TOOLBOX
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 from tool_search.testing.models.scripted import Step
+from tool_search.toolsets.toolbox import TOOLBOX
 
 set_tracing_disabled(True)
 
@@ -411,7 +411,7 @@ async def test_if_the_engine_fails_every_tool_is_declared_and_a_warning_says_why
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("tool_search.hosts.indexes.build_index", build)
+    monkeypatch.setattr("tool_search.adapters.hosts.indexes.build_index", build)
     few = [tool for tool in TOOLS if tool.name < "d"]
     first = [DONE] if build is fail_to_build else [searches("words"), calls(COUNT), DONE]
     server.reset(model=ScriptedModel(first))

@@ -33,9 +33,9 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from tool_search import ConfigurationError, SearchError, SQLiteStore, ToolSearch, ToolSearchConfig
 from tool_search.adapters import pydantic_ai as adapter
 from tool_search.adapters.pydantic_ai import RankedToolSearch
-from tool_search.demo.toolbox import TOOLBOX
 from tool_search.testing import ModelCall, ModelReply, ModelView, ScriptedModel, StandInServer
 from tool_search.testing.models.scripted import Step
+from tool_search.toolsets.toolbox import TOOLBOX
 
 COUNT = ModelCall(name="count_words", arguments={"text": "to be or not to be"})
 DONE = ModelReply(text="Done.")
@@ -336,7 +336,7 @@ async def test_if_the_engine_fails_every_tool_is_found_and_a_warning_says_why(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("tool_search.hosts.indexes.build_index", build)
+    monkeypatch.setattr("tool_search.adapters.hosts.indexes.build_index", build)
     server.reset(model=ScriptedModel([searches("words"), calls(COUNT), DONE]))
     # Few enough for the list of a request, with one that no search would find.
     thread = Thread(tools=[t for t in DEFERRED if t.name < "d"])

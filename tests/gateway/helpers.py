@@ -9,12 +9,12 @@ from typing import Any
 from tool_search import Tool
 from tool_search.core.messages import ToolCall
 from tool_search.errors import SourceError
-from tool_search.execution.context import ToolContext, ToolExecutor
-from tool_search.execution.results import ExecutionEvent, ExecutionResult
-from tool_search.gateway import gateway_config
-from tool_search.gateway.calls import Progress
-from tool_search.gateway.clients import GatewayClient
-from tool_search.gateway.service import GatewayService
+from tool_search.runner.execution.context import ToolContext, ToolExecutor
+from tool_search.runner.execution.results import ExecutionEvent, ExecutionResult
+from tool_search.serving.gateway import gateway_config
+from tool_search.serving.gateway.calls import Progress
+from tool_search.serving.gateway.clients import GatewayClient
+from tool_search.serving.gateway.service import GatewayService
 from tool_search.sources import ServerStatus
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tool_search import Tool
-from tool_search.gateway import Hit, call_tool, schemas_text, search_text, search_tool
 from tool_search.i18n import LANGUAGES
+from tool_search.serving.gateway import Hit, call_tool, schemas_text, search_text, search_tool
 
 ISSUE = Tool(
     name="issue", server="github", kind="mcp", description="Open an\n  issue.",

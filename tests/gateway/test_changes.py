@@ -10,9 +10,9 @@ import pytest
 from tests.gateway.helpers import SERVERS, FakeSource, listed, served, text_of, tools_of
 from tests.gateway.test_service import changed
 from tool_search import SQLiteStore, Tool
-from tool_search.gateway import gateway_config
-from tool_search.gateway.offer import HeldTools
-from tool_search.gateway.service import GatewayService
+from tool_search.serving.gateway import gateway_config
+from tool_search.serving.gateway.offer import HeldTools
+from tool_search.serving.gateway.service import GatewayService
 
 SEARCH = "search_available_tools"
 

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from tool_search import ConfigurationError
-from tool_search.gateway import ExposureSettings, gateway_config, load_gateway_config
-from tool_search.gateway.middleware import (
+from tool_search.serving.gateway import ExposureSettings, gateway_config, load_gateway_config
+from tool_search.serving.gateway.middleware import (
     CallLogging,
     Enricher,
     SecurityMiddleware,

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tool_search import Tool, ToolSearch, ToolSearchConfig
-from tool_search.gateway import ExposedTools, ExposureSettings, GatewayNames
-from tool_search.gateway.exposure import ExposureMode, OfferedTool
+from tool_search.serving.gateway import ExposedTools, ExposureSettings, GatewayNames
+from tool_search.serving.gateway.exposure import ExposureMode, OfferedTool
 
 SERVERS = ("github", "chat", "mail")
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.gateway.helpers import SERVERS, FakeSource, tools_of
-from tool_search.gateway import gateway_config
-from tool_search.gateway.service import GatewayService
-from tool_search.inspector.figures import figures
-from tool_search.inspector.mcp_calls import McpRecords
-from tool_search.inspector.recording import Recording
-from tool_search.inspector.settings import InspectorSettings
+from tool_search.serving.gateway import gateway_config
+from tool_search.serving.gateway.service import GatewayService
+from tool_search.serving.inspector.figures import figures
+from tool_search.serving.inspector.mcp_calls import McpRecords
+from tool_search.serving.inspector.recording import Recording
+from tool_search.serving.inspector.settings import InspectorSettings
 
 SEARCH = "search_available_tools"
 

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from tests.gateway.helpers import SERVERS, FakeSource, listed, served, text_of, tools_of
-from tool_search.gateway.calls import RefusedRequestError
+from tool_search.serving.gateway.calls import RefusedRequestError
 
 SEARCH = "search_available_tools"
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tool_search import Tool
-from tool_search.gateway import GatewayNames, gateway_name, split_name
-from tool_search.values.clean_text import clean_name
+from tool_search.core.values.clean_text import clean_name
+from tool_search.serving.gateway import GatewayNames, gateway_name, split_name
 
 
 def listed(server: str, name: str) -> Tool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tool_search.gateway.config import (
+from tool_search.serving.gateway.config import (
     GatewayConfig,
     GatewayToolSearch,
     TransportSettings,

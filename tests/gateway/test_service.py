@@ -11,9 +11,9 @@ import pytest
 from tests.gateway.helpers import SERVERS, FakeSource, listed, served, text_of, tools_of
 from tool_search import Tool
 from tool_search.errors import ConfigurationError, SourceError
-from tool_search.gateway import gateway_config
-from tool_search.gateway.calls import RefusedRequestError
-from tool_search.gateway.service import GatewayService
+from tool_search.serving.gateway import gateway_config
+from tool_search.serving.gateway.calls import RefusedRequestError
+from tool_search.serving.gateway.service import GatewayService
 
 SEARCH, CALL = "search_available_tools", "call_tool"
 FIRST = ["github___create_issue", "github___list_commits", "github___merge_pull_request"]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tool_search import SessionError
-from tool_search.hosts.chain import (
+from tool_search.adapters.hosts.chain import (
     ChainItem,
     ExchangeChain,
     MemoryExchanges,

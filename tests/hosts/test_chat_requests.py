@@ -15,7 +15,7 @@ from tool_search import (
     ToolSearchConfig,
     ToolSearchIndex,
 )
-from tool_search.hosts.chat_requests import ChatRequest, ChatRequests
+from tool_search.adapters.hosts.chat_requests import ChatRequest, ChatRequests
 
 COUNT_OF_TOOLS = 40
 
@@ -226,7 +226,9 @@ class _Failing(ToolSearchIndex):
 async def test_an_engine_that_raises_declares_every_tool(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("tool_search.hosts.indexes.build_index", lambda *_arguments: _Failing())
+    monkeypatch.setattr(
+        "tool_search.adapters.hosts.indexes.build_index", lambda *_arguments: _Failing()
+    )
     request = await opened(ChatRequests(ToolSearch()))
     with caplog.at_level(logging.WARNING):
         assert await request.take(says(None, search_call("count words")))

@@ -28,8 +28,8 @@ from tool_search import (
     tool_from_function,
 )
 from tool_search.adapters.openai_chat import encode_tools
-from tool_search.demo import toolbox as demo
 from tool_search.errors import SearchError
+from tool_search.toolsets import toolbox as demo
 
 SEARCHING = ToolSearchConfig(tool_schema_mode="tool_search")
 TOOLS = toolbox(30, core=2)
@@ -142,8 +142,8 @@ def test_an_equal_list_is_read_and_indexed_once(monkeypatch: pytest.MonkeyPatch)
         read.append(definition)
         return tool_from_definition(definition)
 
-    monkeypatch.setattr("tool_search.hosts.indexes.build_index", build)
-    monkeypatch.setattr("tool_search.hosts.tool_lists.tool_from_definition", parse)
+    monkeypatch.setattr("tool_search.adapters.hosts.indexes.build_index", build)
+    monkeypatch.setattr("tool_search.adapters.hosts.tool_lists.tool_from_definition", parse)
     search = ToolSearch(config=SEARCHING)
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: search.view(tools=definitions(40)), range(40)))
@@ -325,7 +325,7 @@ def test_an_engine_that_raises_gives_the_host_every_tool_and_a_warning(
     stage: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     build = fail_to_build if stage == "build" else lambda *_a, **_k: _Failing()
-    monkeypatch.setattr("tool_search.hosts.indexes.build_index", build)
+    monkeypatch.setattr("tool_search.adapters.hosts.indexes.build_index", build)
     search = ToolSearch(TOOLS, SEARCHING)
     with caplog.at_level(logging.WARNING):
         view = search.view(["tool_003"])
@@ -343,9 +343,9 @@ def test_an_engine_that_raises_gives_the_host_every_tool_and_a_warning(
 
 def test_an_engine_that_works_again_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("tool_search.hosts.indexes.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("tool_search.adapters.hosts.indexes.time.monotonic", lambda: now[0])
     with monkeypatch.context() as broken:
-        broken.setattr("tool_search.hosts.indexes.build_index", fail_to_build)
+        broken.setattr("tool_search.adapters.hosts.indexes.build_index", fail_to_build)
         search = ToolSearch(TOOLS, ToolSearchConfig(tool_schema_mode="auto"))
         assert search.view().mode.reason == "search_unavailable"
     assert search.view().mode.reason == "search_unavailable"

@@ -16,8 +16,8 @@ from tests.inspector.test_recorder import record
 from tests.proxy.clients import CHAT, QUESTIONS, ChatClient, MessagesClient, ask_all
 from tests.proxy.conftest import serve, upstreams
 from tool_search.i18n import LANGUAGES, text
-from tool_search.inspector.access import TOKEN_HEADER, Access
-from tool_search.inspector.records import (
+from tool_search.serving.inspector.access import TOKEN_HEADER, Access
+from tool_search.serving.inspector.records import (
     CallRecord,
     ClientSide,
     DeclaredTool,
@@ -29,8 +29,8 @@ from tool_search.inspector.records import (
     SearchRecord,
     StepRecord,
 )
-from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import InspectorSettings, ListenSettings, ProxyConfig
+from tool_search.serving.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.settings import InspectorSettings, ListenSettings, ProxyConfig
 from tool_search.testing import (
     KeywordModel,
     ModelCall,

@@ -14,10 +14,10 @@ import httpx2
 import pytest
 
 from tests.proxy.raw import RawProvider, raw_provider
-from tool_search.inspector.access import TOKEN_HEADER
-from tool_search.inspector.log import read_log
-from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import (
+from tool_search.serving.inspector.access import TOKEN_HEADER
+from tool_search.serving.inspector.log import read_log
+from tool_search.serving.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.settings import (
     ClientRule,
     InspectorSettings,
     ListenSettings,
@@ -276,7 +276,7 @@ async def test_a_request_that_fails_here_is_not_under_way(
     async def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("tool_search.proxy.turn.Turn.keep", fail)
+    monkeypatch.setattr("tool_search.serving.proxy.turn.Turn.keep", fail)
     async with opened(provider) as at:
         with pytest.raises(ZeroDivisionError):
             await at.ask([USER])

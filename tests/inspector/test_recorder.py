@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from tool_search.errors import ConfigurationError
-from tool_search.inspector.figures import figures
-from tool_search.inspector.log import RecordLog, read_log
-from tool_search.inspector.masking import Masker
-from tool_search.inspector.prompts import LastPrompts, SentPrompt
-from tool_search.inspector.recorder import Recorder
-from tool_search.inspector.records import (
+from tool_search.serving.inspector.figures import figures
+from tool_search.serving.inspector.log import RecordLog, read_log
+from tool_search.serving.inspector.masking import Masker
+from tool_search.serving.inspector.prompts import LastPrompts, SentPrompt
+from tool_search.serving.inspector.recorder import Recorder
+from tool_search.serving.inspector.records import (
     CatalogRecord,
     ClientSide,
     HitRecord,
@@ -87,7 +87,7 @@ def test_reasons_are_made_when_a_request_is_opened() -> None:
 
 
 def test_bodies_are_bounded_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tool_search.inspector.recorder._MAX_BODY_CHARS", 1_000)
+    monkeypatch.setattr("tool_search.serving.inspector.recorder._MAX_BODY_CHARS", 1_000)
     recorder = Recorder(keep_requests=10)
     for number in range(6):
         recorder.add(record(number, body="x" * 100))

@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 
 from tests.gateway.helpers import SERVERS, FakeSource, tools_of
 from tests.mcp.helpers import free_port, listening
-from tool_search.gateway import Gateway
+from tool_search.serving.gateway import Gateway
 
 SEARCH = "search_available_tools"
 ROOT = Path(__file__).resolve().parents[2]

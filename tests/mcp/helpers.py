@@ -13,8 +13,8 @@ from typing import Any
 
 from tool_search.adapters.mcp import MCPSource
 from tool_search.core.messages import ToolCall
-from tool_search.execution.context import ToolContext
-from tool_search.execution.results import ExecutionEvent, ExecutionResult
+from tool_search.runner.execution.context import ToolContext
+from tool_search.runner.execution.results import ExecutionEvent, ExecutionResult
 
 SERVERS = Path(__file__).parent / "servers"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tool_search.gateway import load_gateway_config
+from tool_search.serving.gateway import load_gateway_config
 
 ROOT = Path(__file__).resolve().parents[2]
 

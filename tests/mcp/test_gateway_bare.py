@@ -13,7 +13,7 @@ import pytest
 from tests.gateway.helpers import SERVERS, FakeSource, tools_of
 from tests.mcp.gateways import SEARCH, call, gateway_over, post, serving
 from tool_search.errors import ConfigurationError, SourceError
-from tool_search.gateway.passing import PassedRequests
+from tool_search.serving.gateway.passing import PassedRequests
 
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 EVENTS = {"Accept": "text/event-stream"}

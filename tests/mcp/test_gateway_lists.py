@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.mcp.gateways import Heard, serving, text_of
 from tests.mcp.helpers import SERVERS, plain, until, with_sdk
-from tool_search.gateway import Gateway
+from tool_search.serving.gateway import Gateway
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 

@@ -13,8 +13,8 @@ from tests.gateway.helpers import SERVERS, FakeSource, tools_of
 from tests.mcp.gateways import Heard, call, gateway_over, names, post, serving, text_of
 from tests.mcp.helpers import until
 from tool_search import ExecutableTool, Tool
-from tool_search.execution import FunctionExecutor
-from tool_search.registry import Backend, ToolRegistry
+from tool_search.runner.execution import FunctionExecutor
+from tool_search.sources.registry import Backend, ToolRegistry
 
 FRONT = ["describe_tool", "list_namespaces", "list_tool_examples", "run_tool", "search_tools"]
 

@@ -20,7 +20,7 @@ from tests.mcp.helpers import SERVERS, free_port, listening, until
 from tool_search.adapters.mcp import MCPSource
 from tool_search.adapters.mcp.protocol import HEADER_MISMATCH, RefusedError, Session
 from tool_search.errors import SourceError
-from tool_search.gateway import Gateway
+from tool_search.serving.gateway import Gateway
 
 # Subscriptions of the handshake versions are deprecated, and what many clients have.
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")

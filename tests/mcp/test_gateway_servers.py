@@ -26,7 +26,7 @@ from tests.mcp.gateways import (
 )
 from tests.mcp.helpers import free_port, listening, plain, until
 from tool_search.cli.application import app
-from tool_search.gateway import Gateway
+from tool_search.serving.gateway import Gateway
 
 
 async def test_one_server_fails_alone_and_health_says_why(caplog: pytest.LogCaptureFixture) -> None:

@@ -28,7 +28,7 @@ from tests.mcp.gateways import (
     text_of,
 )
 from tests.mcp.helpers import plain, until
-from tool_search.gateway.http import app
+from tool_search.serving.gateway.http import app
 
 FIRST = ["github___create_issue", "github___list_commits", "github___merge_pull_request"]
 CHANGED = "notifications/tools/list_changed"

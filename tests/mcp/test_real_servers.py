@@ -18,7 +18,7 @@ from tests.mcp.helpers import call, events, free_port, listening, names, until
 from tool_search import ToolCatalog, build_index
 from tool_search.adapters.mcp import MCPSource
 from tool_search.core.messages import ImagePart
-from tool_search.execution import CallProgress
+from tool_search.runner.execution import CallProgress
 
 PYTHON_BIN = Path(os.environ.get("MCP_PYTHON_BIN", ""))
 NODE_BIN = Path(os.environ.get("MCP_NODE_BIN", ""))

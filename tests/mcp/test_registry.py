@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mcp.helpers import call, plain, until
 from tool_search import CallRunner, ToolCall
 from tool_search.adapters.mcp import MCPSource
-from tool_search.registry import Backend, RegistryFront, ToolRegistry
+from tool_search.sources.registry import Backend, RegistryFront, ToolRegistry
 
 
 async def test_tools_of_servers_have_ids_backends_and_run() -> None:

@@ -27,7 +27,7 @@ from tool_search.adapters.mcp import MCPSource
 from tool_search.adapters.mcp.stdio import ServerProcess
 from tool_search.core.messages import ImagePart
 from tool_search.errors import ConfigurationError, SessionError, SourceError
-from tool_search.execution import CallProgress
+from tool_search.runner.execution import CallProgress
 
 
 async def test_tools_of_servers_are_deferred_and_of_kind_mcp() -> None:

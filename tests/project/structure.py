@@ -16,32 +16,34 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 # Lowest first. A part imports parts of lower rows, and of its own row only if it is named there.
+# A folder inside a part that has a row of its own is a part here.
 LAYERS = (
-    ("errors", "_exports", "_checkout"),
+    ("errors", "_exports"),
     ("i18n",),
-    ("values",),
+    ("core.values",),
     ("core",),
-    ("catalog", "strategies"),
+    ("catalog",),
     ("config",),
     ("providers",),
     ("events",),
     ("search",),
-    ("discovery",),
+    ("search.discovery",),
     ("stores",),
-    ("execution",),
-    ("session",),
+    ("runner.execution",),
+    ("runner.session",),
     ("runner",),
-    ("hosts",),
+    ("adapters.hosts",),
     ("sources",),
-    ("registry",),
+    ("sources.registry",),
     ("adapters",),
     ("bot",),
-    ("doctor", "inspector"),
-    ("gateway", "proxy", "testing", "compat", "workspace"),
-    ("demo",),
+    ("serving",),
+    ("serving.inspector",),
+    ("serving.gateway", "serving.proxy", "testing", "adapters.compat", "toolsets"),
     ("cli",),
     ("__main__",),
 )
+ROWS = {part: row for row, parts in enumerate(LAYERS) for part in parts}
 # The modules that hold a conversation: what they bring in is the core, docs/core.md.
 CONVERSATION = ("tool_search.core.conversation.session", "tool_search.core.conversation.view")
 SEARCH_LAYERS = ("text", "index", "vectors", "engines", "build")
@@ -136,13 +138,12 @@ def runtime_imports(files: Mapping[str, Path]) -> dict[str, set[str]]:
 
 def upward_imports() -> list[str]:
     """Return each import of a module from a higher layer."""
-    rank = {part: row for row, parts in enumerate(LAYERS) for part in parts}
     inner = {part: row for row, part in enumerate(SEARCH_LAYERS)}
     found = []
     for name, used in imports(modules()).items():
         for other in sorted(used):
-            own, theirs = _part(name), _part(other)
-            if own and theirs and own != theirs and rank[theirs] >= rank[own]:
+            own, theirs = _layer(name), _layer(other)
+            if own and theirs and own != theirs and ROWS[theirs] >= ROWS[own]:
                 found.append(f"{name} -> {other}")
             if own == theirs == "search":
                 low, high = inner.get(_part(name, 2)), inner.get(_part(other, 2))
@@ -153,12 +154,11 @@ def upward_imports() -> list[str]:
 
 def upward_strings() -> list[str]:
     """Return each module of a higher layer that a module loads by its name."""
-    rank = {part: row for row, parts in enumerate(LAYERS) for part in parts}
     return [
         f"{name} -> {other}"
         for name, used in string_imports(modules()).items()
         for other in sorted(used)
-        if _part(name) and _part(other) and rank[_part(other)] > rank[_part(name)]
+        if _layer(name) and _layer(other) and ROWS[_layer(other)] > ROWS[_layer(name)]
     ]
 
 
@@ -187,6 +187,12 @@ def top_level() -> tuple[list[str], list[str]]:
     # A folder that has moved leaves its bytecode in a clone.
     folders = [path.name for path in entries if any(path.glob("*.py")) or path.is_symlink()]
     return files, folders
+
+
+def _layer(name: str) -> str:
+    """Return the part of `LAYERS` that a module belongs to; `tool_search` itself has none."""
+    inner = f"{_part(name)}.{_part(name, 2)}"
+    return inner if inner in ROWS else _part(name)
 
 
 def _part(name: str, place: int = 1) -> str:

@@ -23,8 +23,8 @@ from tests.project.run_page import ROOT, blocks, expected_outputs
 from tool_search import load_config
 from tool_search.cli.application import app
 from tool_search.core.messages import NoticeCode
-from tool_search.gateway import load_gateway_config
-from tool_search.proxy.settings import load_proxy_config
+from tool_search.serving.gateway import load_gateway_config
+from tool_search.serving.proxy.settings import load_proxy_config
 
 FRAMEWORKS_HERE = ("anthropic_runner",)  # the others are in environments of their own
 EXAMPLES = [

@@ -51,7 +51,7 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_beside(wheel: Path)
 
 def test_the_package_is_imported_from_an_archive(wheel: Path) -> None:
     program = (
-        "import tool_search; from tool_search.i18n import text; from tool_search.demo.toolbox "
+        "import tool_search; from tool_search.i18n import text; from tool_search.toolsets.toolbox "
         "import TOOLBOX; print(tool_search.build_index.__module__, text('search.no_match', "
         "'zh-CN'), len(TOOLBOX), tool_search.__file__)"
     )
@@ -66,7 +66,7 @@ def test_the_package_is_imported_from_an_archive(wheel: Path) -> None:
 def test_no_module_is_loaded_twice() -> None:
     """An editable install makes `adapters` and `i18n` importable by another name too."""
     program = (
-        "import sys, tool_search.bot, tool_search.cli, tool_search.proxy, "
+        "import sys, tool_search.bot, tool_search.cli, tool_search.serving.proxy, "
         "tool_search.adapters.anthropic, tool_search.adapters.openai_chat; "
         "print([n for n in sys.modules if n.split('.')[0] in ('adapters', 'i18n', 'tests')])"
     )

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.cells import cell_len
 
-from tool_search.demo.conversation import prepared_demo
+from tool_search.cli.demo.conversation import prepared_demo
 from tool_search.i18n import LANGUAGES, text
 
 ROOT = Path(__file__).resolve().parents[2]

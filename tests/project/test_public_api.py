@@ -54,7 +54,9 @@ FRAMEWORKS = {
         f"tool_search.adapters.mcp.{name}": "mcp"
         for name in ("connection", "http", "oauth", "protocol", "source", "stdio", "watching")
     },
-    **{f"tool_search.gateway.{name}": "mcp" for name in ("http.app", "http.bare", "server")},
+    **{
+        f"tool_search.serving.gateway.{name}": "mcp" for name in ("http.app", "http.bare", "server")
+    },
     **dict.fromkeys(("tool_search.stores.redis", "tool_search.stores.redis.store"), "redis"),
 }
 MODULES = sorted(
@@ -122,7 +124,7 @@ def test_names_of_the_stub_are_public_up_to_those_that_are_only_reachable() -> N
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("ToolError", "it is now tool_search.execution.ToolFailure"),
+        ("ToolError", "it is now tool_search.runner.execution.ToolFailure"),
         ("open_runner", "it is now tool_search.open_bot"),
         ("ToolSerchRunner", "did you mean ToolSearchRunner"),
     ],
@@ -168,7 +170,7 @@ def test_a_checkout_without_links_says_how_to_get_them(tmp_path: Path, name: str
     """Git writes a link as a text file where `core.symlinks` is off, as on Windows."""
     source, copy = ROOT / "tool_search", tmp_path / "tool_search"
     copy.mkdir()
-    for file in ("__init__.py", "__init__.pyi", "_exports.py", "_checkout.py"):
+    for file in ("__init__.py", "__init__.pyi", "_exports.py"):
         shutil.copy(source / file, copy)
     for link in ("adapters", "i18n"):
         (copy / link).write_text(f"../{link}")
@@ -184,9 +186,9 @@ def test_a_checkout_without_links_says_how_to_get_them(tmp_path: Path, name: str
 
 
 def test_a_submodule_is_imported_by_its_name() -> None:
-    from tool_search import values  # noqa: PLC0415
+    from tool_search import catalog  # noqa: PLC0415
 
-    assert values.__name__ == "tool_search.values"
+    assert catalog.__name__ == "tool_search.catalog"
 
 
 def test_every_public_name_can_be_imported_and_is_documented() -> None:
@@ -248,9 +250,12 @@ def test_the_examples_of_the_package_work() -> None:
     [
         ("messages", "core.messages"),
         ("conversation.session", "core.conversation.session"),
-        ("conversation.search_services", "discovery.search_services"),
+        ("conversation.search_services", "search.discovery.search_services"),
         ("catalog.tool", "core.catalog.tool"),
         ("strategies.claude", "core.strategies.claude"),
+        ("values.frozen", "core.values.frozen"),
+        ("demo.toolbox", "toolsets.toolbox"),
+        ("proxy", "serving.proxy"),
         ("search.index.protocol", "core.results"),
         ("config.values", "core.settings"),
     ],
@@ -258,9 +263,12 @@ def test_the_examples_of_the_package_work() -> None:
 def test_a_module_that_has_moved_is_found_by_its_former_name_with_one_warning(
     old: str, new: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, f"tool_search.{old}", raising=False)
-    with pytest.warns(DeprecationWarning, match=f"{old} has moved: it is tool_search.{new}$"):
+    for name in (old, old.partition(".")[0]):
+        monkeypatch.delitem(sys.modules, f"tool_search.{name}", raising=False)
+    with pytest.warns(DeprecationWarning, match="has moved: it is tool_search") as warned:
         found = importlib.import_module(f"tool_search.{old}")
+    # A folder that has moved says it for its modules.
+    assert len(warned) == 1
     assert found is importlib.import_module(f"tool_search.{new}")
     assert found is importlib.import_module(f"tool_search.{old}")
     with pytest.raises(ModuleNotFoundError, match=r"conversation\.nothing"):

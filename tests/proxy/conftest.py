@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
+from tool_search.serving.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.settings import ProxyConfig, UpstreamSettings
 from tool_search.testing import KeywordModel, StandInServer
 
 

@@ -15,9 +15,9 @@ import pytest
 from tests.proxy.raw import RawProvider, raw_provider
 from tool_search.config.limits import LimitSettings
 from tool_search.errors import ConfigurationError
-from tool_search.proxy.addresses import known_dialects, upstream_url
-from tool_search.proxy.app import TOKEN_HEADER, ToolSearchProxy
-from tool_search.proxy.settings import (
+from tool_search.serving.proxy.addresses import known_dialects, upstream_url
+from tool_search.serving.proxy.app import TOKEN_HEADER, ToolSearchProxy
+from tool_search.serving.proxy.settings import (
     ListenSettings,
     ProxyConfig,
     StateSettings,
@@ -25,7 +25,7 @@ from tool_search.proxy.settings import (
     load_proxy_config,
     proxy_config,
 )
-from tool_search.proxy.upstreams import Upstreams
+from tool_search.serving.proxy.upstreams import Upstreams
 
 KEY = "sk-secret-of-a-client-123456"
 TOOLS = [

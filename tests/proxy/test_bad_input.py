@@ -17,10 +17,10 @@ from starlette.websockets import WebSocketDisconnect
 
 from tests.proxy.raw import RawProvider, raw_provider
 from tests.proxy.test_app import CHAT, KEY, REPLY, TOOLS, client_of
-from tool_search.proxy import state
-from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import StateSettings, proxy_config
-from tool_search.proxy.state import SQLiteExchanges
+from tool_search.serving.proxy import state
+from tool_search.serving.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.settings import StateSettings, proxy_config
+from tool_search.serving.proxy.state import SQLiteExchanges
 
 PATH = "/v1/chat/completions"
 SELF_SIGNED = Path(__file__).with_name("self_signed.pem")

@@ -17,7 +17,7 @@ from tests.proxy.conftest import serve
 from tests.proxy.raw import RawProvider, raw_provider
 from tests.proxy.test_app import CHAT, TOOLS
 from tests.proxy.test_streams import Streaming, chunk
-from tool_search.proxy.app import TOKEN_HEADER, ToolSearchProxy
+from tool_search.serving.proxy.app import TOKEN_HEADER, ToolSearchProxy
 
 ALICE, BOB = {TOKEN_HEADER: "alice"}, {TOKEN_HEADER: "bob"}
 FUNCTIONS = [{"type": "function", **tool["function"]} for tool in TOOLS]  # type: ignore[dict-item]

@@ -18,8 +18,8 @@ import pytest
 
 from tests.proxy.conftest import serve, upstreams
 from tests.proxy.test_conversations import changes
-from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import ClientRule, ProxyConfig
+from tool_search.serving.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.settings import ClientRule, ProxyConfig
 from tool_search.testing import ModelCall, ModelReply, ModelView, StandInServer
 
 pytestmark = pytest.mark.clients

@@ -12,8 +12,8 @@ from openai import OpenAI
 
 from tests.proxy.clients import ANTHROPIC, RESPONSES, http_client
 from tests.proxy.conftest import serve, upstreams
-from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
+from tool_search.serving.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.settings import ProxyConfig, UpstreamSettings
 from tool_search.testing import Endpoint, ModelCall, ModelReply, ScriptedModel, StandInServer
 
 NAMES = [tool["name"] for tool in ANTHROPIC]

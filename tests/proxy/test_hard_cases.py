@@ -22,8 +22,8 @@ from tests.proxy.clients import (
 )
 from tests.proxy.conftest import serve, upstreams
 from tool_search.config.conversation import LearningSettings, ToolSearchConfig
-from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import ProxyConfig, StateSettings
+from tool_search.serving.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.settings import ProxyConfig, StateSettings
 from tool_search.testing import (
     Fault,
     KeywordModel,

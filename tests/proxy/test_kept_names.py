@@ -9,8 +9,8 @@ import pytest
 from tests.proxy.clients import ChatClient, ResponsesClient
 from tests.proxy.conftest import serve
 from tests.services.rules import xai
-from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
+from tool_search.serving.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.settings import ProxyConfig, UpstreamSettings
 
 
 @pytest.mark.parametrize("kind", [ChatClient, ResponsesClient])

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from tests.proxy.clients import CLIENTS, Client
 from tests.proxy.conftest import serve, upstreams
 from tool_search.cli.application import app
-from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import InspectorSettings, ProxyConfig, StateSettings
+from tool_search.serving.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.settings import InspectorSettings, ProxyConfig, StateSettings
 from tool_search.testing import Fault, KeywordModel, StandInServer
 
 pytestmark = pytest.mark.clients

@@ -17,7 +17,7 @@ from starlette.routing import Mount
 from tests.loopback import listening
 from tests.proxy.raw import RawProvider, raw_provider
 from tests.proxy.test_app import CHAT, REPLY, TOOLS, client_of
-from tool_search.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.app import ToolSearchProxy
 
 SEARCHED = json.dumps({**CHAT, "tools": TOOLS}).encode()
 PASSED = json.dumps(CHAT).encode()

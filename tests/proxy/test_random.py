@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from openai import AsyncOpenAI
 
 from tests.proxy.conftest import upstreams
-from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import InspectorSettings, ProxyConfig, StateSettings
+from tool_search.serving.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.settings import InspectorSettings, ProxyConfig, StateSettings
 from tool_search.testing import Endpoint, Fault, ModelCall, ModelReply, ModelView, StandInServer
 
 Kind = Literal["anthropic", "openai_chat", "openai_responses"]

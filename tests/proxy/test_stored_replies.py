@@ -12,7 +12,7 @@ import pytest
 
 from tests.proxy.raw import RawProvider, raw_provider
 from tests.proxy.test_app import TOOLS, client_of
-from tool_search.proxy.app import TOKEN_HEADER
+from tool_search.serving.proxy.app import TOKEN_HEADER
 
 FUNCTIONS = [{"type": "function", **tool["function"]} for tool in TOOLS]  # type: ignore[dict-item]
 SEARCH = {

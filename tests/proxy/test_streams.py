@@ -15,8 +15,8 @@ import pytest
 
 from tests.proxy.conftest import serve
 from tests.proxy.test_app import CHAT, TOOLS
-from tool_search.proxy.app import ToolSearchProxy
-from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
+from tool_search.serving.proxy.app import ToolSearchProxy
+from tool_search.serving.proxy.settings import ProxyConfig, UpstreamSettings
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 

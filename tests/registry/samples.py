@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tool_search import Tool
-from tool_search.registry import Backend, ToolRegistry
+from tool_search.sources.registry import Backend, ToolRegistry
 
 GITHUB = Backend.mcp("github")
 ACME = Backend.provider("acme", "status-v1")

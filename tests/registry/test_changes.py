@@ -10,8 +10,8 @@ import pytest
 
 from tests.registry.samples import GITHUB, filled, tool
 from tool_search import CallRunner, InvalidToolError, Tool, ToolCall, ToolContext
-from tool_search.execution import ExecutionEvent, ExecutionResult
-from tool_search.registry import Backend, ChangeNotifier, RegistryEvent, ToolRegistry
+from tool_search.runner.execution import ExecutionEvent, ExecutionResult
+from tool_search.sources.registry import Backend, ChangeNotifier, RegistryEvent, ToolRegistry
 
 
 class Source:
@@ -163,7 +163,7 @@ def test_a_registry_is_a_source_of_another() -> None:
 def test_a_name_is_kept_for_a_tool_that_is_gone_until_many_others_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tool_search.registry.sources._MAX_GONE", 100)
+    monkeypatch.setattr("tool_search.sources.registry.sources._MAX_GONE", 100)
     registry = ToolRegistry(strict=False)
     first = Tool(name="find", namespace="a", server="s")
     registry.register(first, GITHUB)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.registry.samples import GITHUB, tool
 from tool_search import Tool
-from tool_search.registry import (
+from tool_search.sources.registry import (
     DocumentationStore,
     InvalidDocsError,
     SchemaInfo,

@@ -9,8 +9,8 @@ import pytest
 from tests.registry.samples import GITHUB, tool
 from tool_search import CallRunner, Tool, ToolCall, ToolContext, tool_from_function
 from tool_search.events import ToolFinished
-from tool_search.execution import ExecutionEvent, ExecutionResult, FunctionExecutor
-from tool_search.registry import Backend, InvalidBackendError, ToolRegistry
+from tool_search.runner.execution import ExecutionEvent, ExecutionResult, FunctionExecutor
+from tool_search.sources.registry import Backend, InvalidBackendError, ToolRegistry
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 

@@ -19,7 +19,7 @@ from tool_search import (
     tool_from_function,
 )
 from tool_search.i18n import LANGUAGES
-from tool_search.registry import (
+from tool_search.sources.registry import (
     Backend,
     InvalidCursorError,
     InvalidDocsError,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.registry.samples import ACME, GITHUB, filled, tool
 from tool_search import CatalogError, Tool, ToolSearchError
 from tool_search.errors import InvalidToolError
-from tool_search.registry import (
+from tool_search.sources.registry import (
     Backend,
     InvalidBackendError,
     InvalidDocsError,

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from tests.registry.samples import GITHUB, filled, tool
 from tool_search import SearchError, SearchResult, SearchSettings, Tool, build_index
-from tool_search.registry import (
+from tool_search.search import SearchMatch
+from tool_search.sources.registry import (
     InvalidCursorError,
     RegistryError,
     ToolRegistry,
     ToolSummary,
     UnstableOrderError,
 )
-from tool_search.search import SearchMatch
 
 LEXICAL = SearchSettings(preset="tooldiscovery", engine="lexical")
 

@@ -41,7 +41,7 @@ from tool_search import (
     ToolSearchRunner,
 )
 from tool_search.events import ToolProgress
-from tool_search.execution import CallProgress, ExecutionEvent, ExecutionResult
+from tool_search.runner.execution import CallProgress, ExecutionEvent, ExecutionResult
 from tool_search.testing import Fault, ScriptedModel
 
 BOTH = pytest.mark.parametrize("name", ["claude", "gpt"])

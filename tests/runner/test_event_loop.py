@@ -25,8 +25,8 @@ from tool_search import (
     ToolSearchSession,
     profile_for,
 )
-from tool_search.execution.background import LARGE_CATALOG, Background
 from tool_search.providers.base import ReplyEnd, ReplyEvent, Usage
+from tool_search.runner.execution.background import LARGE_CATALOG, Background
 
 Reply = Callable[[RequestPlan], Message]
 

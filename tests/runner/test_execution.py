@@ -37,7 +37,7 @@ from tool_search import (
     ToolSearchConfig,
     ToolSearchRunner,
 )
-from tool_search.execution import CallLimits, ExecutionEvent, ExecutionResult
+from tool_search.runner.execution import CallLimits, ExecutionEvent, ExecutionResult
 from tool_search.testing import Fault, ModelReply, ScriptedModel
 
 BOTH = pytest.mark.parametrize("name", ["claude", "gpt"])

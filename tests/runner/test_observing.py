@@ -9,9 +9,8 @@ import pytest
 
 from tool_search import CallOptions, Done, TextDelta, ToolSearchRunner
 from tool_search.adapters import build_provider
+from tool_search.cli.demo.script import MARATHON, script
 from tool_search.config.bot import ProviderConfig
-from tool_search.demo.script import MARATHON, script
-from tool_search.demo.toolbox import TOOLBOX
 from tool_search.events import (
     RequestFinished,
     RequestStarted,
@@ -22,6 +21,7 @@ from tool_search.events import (
 )
 from tool_search.runner.observing import EventLog
 from tool_search.testing import StandInServer
+from tool_search.toolsets.toolbox import TOOLBOX
 
 OF_OBSERVERS = (RequestStarted, RequestFinished, SearchFinished)
 

@@ -17,7 +17,7 @@ from tests.runner.bench import (
     turn,
 )
 from tool_search import Done, Tool, ToolFinished, ToolsDiscovered
-from tool_search.compat.oh_my_pi.surface import SEARCH_TOOL_NAME, DiscoverySettings
+from tool_search.adapters.compat.oh_my_pi.surface import SEARCH_TOOL_NAME, DiscoverySettings
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel
 
 SETTINGS = DiscoverySettings(mode="mcp-only")

@@ -22,9 +22,9 @@ from tests.runner.bench import (
 from tool_search import ToolCatalog, ToolSearchSession
 from tool_search.core.messages import Message
 from tool_search.events import RunnerWarning
-from tool_search.execution import CallRunner, ToolContext, TurnCalls
-from tool_search.execution.observers import EventStream, Readers
 from tool_search.providers.prompt_cache import PrefixMonitor
+from tool_search.runner.execution import CallRunner, ToolContext, TurnCalls
+from tool_search.runner.execution.observers import EventStream, Readers
 from tool_search.runner.providers import ProviderPool
 from tool_search.runner.turn import Turn
 from tool_search.runner.turn_watch import TurnWatch

@@ -18,7 +18,7 @@ from tool_search import (
     ToolsDiscovered,
     ToolSearchConfig,
 )
-from tool_search.execution import PermissionRequest
+from tool_search.runner.execution import PermissionRequest
 from tool_search.testing import ScriptedModel
 
 PRELOADING = ToolSearchConfig(tool_schema_mode="tool_search", preload=2, preload_score=0.5)

@@ -23,9 +23,9 @@ from tests.runner.bench import SEARCHING, assert_paired
 from tool_search import ToolCall, ToolSearchRunner
 from tool_search.adapters.openai_chat.wire import encode
 from tool_search.core.messages import Message, RequestPlan
-from tool_search.execution import tool_from_function
 from tool_search.providers.base import ReplyEnd, Usage
 from tool_search.providers.profile_choice import profile_for
+from tool_search.runner.execution import tool_from_function
 
 EACH = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.dialect)
 

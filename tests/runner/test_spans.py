@@ -33,7 +33,7 @@ from tool_search import (
     ExecutableTool,
     ToolSearchRunner,
 )
-from tool_search.execution import CallLimits
+from tool_search.runner.execution import CallLimits
 from tool_search.testing import Fault, ModelReply, ScriptedModel
 
 pytest.importorskip("opentelemetry.sdk", reason="needs opentelemetry-sdk")

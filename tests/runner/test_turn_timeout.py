@@ -40,8 +40,8 @@ from tool_search import (
     ToolSearchRunner,
 )
 from tool_search.errors import SessionError
-from tool_search.execution import CallLimits
 from tool_search.i18n import text
+from tool_search.runner.execution import CallLimits
 from tool_search.testing import Fault, ScriptedModel
 
 ALL = pytest.mark.parametrize("name", ["claude", "gpt", "responses"])

@@ -105,7 +105,7 @@ async def test_an_observer_whose_own_work_is_cancelled_loses_nothing(
 async def test_an_observer_that_hangs_is_ended_with_the_bot(
     bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tool_search.execution.observers._PATIENCE_S", 0.01)
+    monkeypatch.setattr("tool_search.runner.execution.observers._PATIENCE_S", 0.01)
 
     async def hangs(_: TurnEvent) -> None:
         await asyncio.Event().wait()
@@ -271,7 +271,7 @@ async def test_a_collector_receives_what_a_bot_of_yaml_does(tmp_path: Path) -> N
         config["providers"] = [
             each.model_dump(mode="json", exclude_unset=True) for each in config["providers"]
         ]
-        config["tools"] = ["tool_search.demo.toolbox.quantities"]
+        config["tools"] = ["tool_search.toolsets.toolbox.quantities"]
         config["tool_schema_mode"] = "tool_search"
         (tmp_path / "bot.yaml").write_text(json.dumps(config), encoding="utf-8")
         process = await asyncio.create_subprocess_exec(

@@ -24,11 +24,11 @@ from tests.search.registry import (
 from tool_search.catalog.schema.plain import object_schema
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.discovery.search_tool import ToolSearchTool
+from tool_search.core.values.json import compact_json
 from tool_search.errors import InvalidToolError, ToolSearchError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 from tool_search.search.build import EMBEDDING_ENGINES
-from tool_search.values.json import compact_json
+from tool_search.search.discovery.search_tool import ToolSearchTool
 
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 SIZE = 100_000 if IS_LONG else 20_000

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.search.registry import EVERY_PRESET, PRESETS_WITH_INDEX
-from tool_search.compat.weighted_bm25 import WeightedBm25Index
+from tool_search.adapters.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.config.loading import load_config
 from tool_search.core.catalog.tool import Tool
 from tool_search.errors import ConfigurationError

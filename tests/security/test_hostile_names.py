@@ -30,8 +30,8 @@ from tool_search.core.catalog.naming import NameBook
 from tool_search.core.conversation.calls import CallResult, RunCall
 from tool_search.core.messages import Message, Phase, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
-from tool_search.execution import ExecutableTool, named_tools
-from tool_search.values.look_alikes import look_alike_keys
+from tool_search.core.values.look_alikes import look_alike_keys
+from tool_search.runner.execution import ExecutableTool, named_tools
 
 _LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")

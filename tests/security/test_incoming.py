@@ -12,9 +12,9 @@ import pytest
 from pydantic import SecretStr
 
 from tool_search.adapters.sdk.failures import Failure, raise_failure
+from tool_search.core.values.redaction import redacted_text
 from tool_search.errors import ProviderError
 from tool_search.testing.hostile import Bounds, HostileServer
-from tool_search.values.redaction import redacted_text
 
 KEY = "planted_0123456789"
 

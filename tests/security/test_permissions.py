@@ -31,7 +31,7 @@ from tool_search import (
     tool_from_function,
 )
 from tool_search.catalog.formats import parse_tools, tool_from_definition
-from tool_search.execution import (
+from tool_search.runner.execution import (
     FunctionExecutor,
     Grant,
     GrantBook,

@@ -27,8 +27,8 @@ from tool_search import (
 )
 from tool_search.adapters import build_provider
 from tool_search.adapters.opentelemetry import OpenTelemetry
+from tool_search.core.values.redaction import redacted_text
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
-from tool_search.values.redaction import redacted_text
 
 KEY = "Zq9-planted.key_0123456789"
 DIALECTS = ("anthropic", "openai_chat", "openai_responses")

@@ -18,8 +18,8 @@ from tool_search import (
     tool_from_function,
 )
 from tool_search.errors import ConfigurationError
-from tool_search.execution import CallProgress, ExecutionResult
-from tool_search.execution.results import ExecutionEvent
+from tool_search.runner.execution import CallProgress, ExecutionResult
+from tool_search.runner.execution.results import ExecutionEvent
 from tool_search.search import build as search_build
 from tool_search.sources import CombinedTools, SourceChange
 from tool_search.sources.definitions import read_definitions

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from tool_search import StoreError
-from tool_search.execution import Grant, GrantBook, GrantFile, GrantStore
+from tool_search.runner.execution import Grant, GrantBook, GrantFile, GrantStore
 from tool_search.stores import MemoryStore, SQLiteStore
 
 MAIL = Grant(rule="send_mail", user="ann", fingerprint="f1")
 CHAT = Grant(rule="run(git *)", user=None, conversation="group:1")
 REVOKE = """
 import asyncio, sys
-from tool_search.execution import Grant, GrantBook
+from tool_search.runner.execution import Grant, GrantBook
 from tool_search.stores import SQLiteStore
 
 async def revoke(path):

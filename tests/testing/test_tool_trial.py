@@ -17,7 +17,7 @@ from tool_search import (
     ToolContext,
     stateful_tool,
 )
-from tool_search.execution import CallOutputDelta
+from tool_search.runner.execution import CallOutputDelta
 from tool_search.testing import ToolTrial
 
 

@@ -14,8 +14,8 @@ from tool_search import Tool, ToolCatalog
 from tool_search.adapters.anthropic.wire import encode_tools as encode_claude
 from tool_search.adapters.openai_chat.wire import encode_tools as encode_chat
 from tool_search.adapters.openai_responses.tools import encode_tools as encode_responses
+from tool_search.core.values.clean_text import clean_line, clean_text, cut_schema
 from tool_search.providers.profile_choice import profile_for
-from tool_search.values.clean_text import clean_line, clean_text, cut_schema
 
 RESPONSES = profile_for("openai_responses", "gpt-5.5")
 # A tag, a bidirectional control, a zero-width space, a variation selector, an escape, a filler.

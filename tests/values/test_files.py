@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tool_search.values.files import locked, replace_file
+from tool_search.core.values.files import locked, replace_file
 
 
 def _add(path: str, side: int, count: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tool_search.values.host_names import connected_host, read_address, read_host
+from tool_search.core.values.host_names import connected_host, read_address, read_host
 
 
 @pytest.mark.parametrize(

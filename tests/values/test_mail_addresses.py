@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tool_search.values.mail_addresses import read_mailboxes
+from tool_search.core.values.mail_addresses import read_mailboxes
 
 
 @pytest.mark.parametrize(

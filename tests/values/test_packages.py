@@ -13,7 +13,7 @@ find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *more: None if name in gone else find(name, *more)
 sys.modules.update(dict.fromkeys(gone))
 from tool_search import Tool, ToolSearch, ToolSearchConfig
-from tool_search.values.packages import missing_packages
+from tool_search.core.values.packages import missing_packages
 schema = {
     "type": "object", "required": ["to"],
     "properties": {"to": {"type": "string", "pattern": "^a+$"}},

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.values.patterns import read_pattern
-from tool_search.values.readings import numbers, written
+from tool_search.core.values.patterns import read_pattern
+from tool_search.core.values.readings import numbers, written
 
 PATTERNS = st.one_of(
     st.sampled_from(

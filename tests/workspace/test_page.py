@@ -8,7 +8,13 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from tool_search.workspace import FetchOptions, Limits, ShellOptions, SubAgentTask, workspace_tools
+from tool_search.toolsets.workspace import (
+    FetchOptions,
+    Limits,
+    ShellOptions,
+    SubAgentTask,
+    workspace_tools,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "workspace.md").read_text(encoding="utf-8")

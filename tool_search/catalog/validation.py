@@ -17,7 +17,7 @@ from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.schema.graph import SchemaGraph, SchemaWork
 from tool_search.core.catalog.schemas import Schemas, TooComplexError
 from tool_search.core.catalog.tool import Tool, schema_of
-from tool_search.values.packages import has_package
+from tool_search.core.values.packages import has_package
 
 _HAS_VALIDATOR = has_package("jsonschema_rs")
 if _HAS_VALIDATOR:  # not every platform has a wheel

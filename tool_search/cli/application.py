@@ -26,7 +26,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "eval": ("tool_search.cli.evaluate", "evaluate_command"),
     "inspect": ("tool_search.cli.inspect", "inspect_command"),
     "doctor": ("tool_search.cli.doctor.command", "doctor_command"),
-    "replay": ("tool_search.cli.doctor.replay", "replay_command"),
+    "replay": ("tool_search.cli.doctor.replay_screen", "replay_command"),
     "proxy": ("tool_search.cli.proxy", "proxy_command"),
     "gateway": ("tool_search.cli.gateway", "gateway_command"),
     "inspect-log": ("tool_search.cli.inspect_log", "inspect_log_command"),

@@ -21,9 +21,9 @@ from tool_search.cli.options import CatalogOption, EngineOption, JsonOption, Pre
 from tool_search.cli.terminal.language import spoken, spoken_language
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.discovery.catalog_notices import catalog_notices
-from tool_search.discovery.search_tool import clean_description
 from tool_search.search import JudgedQuery, SearchResult, ToolSearchIndex, evaluate
+from tool_search.search.discovery.catalog_notices import catalog_notices
+from tool_search.search.discovery.search_tool import clean_description
 from tool_search.search.misses import ToolFindings, find_misses
 
 __all__ = ["evaluate_command"]

@@ -16,10 +16,10 @@ from tool_search.cli.exits import say, tell
 from tool_search.cli.options import ConfigOption, JsonOption, PrefixOption, StoreOption
 from tool_search.cli.stores import ChosenStore, choose_store
 from tool_search.cli.terminal.language import clauses, enumerated, spoken, wrong_use
+from tool_search.core.values.json import encodable
 from tool_search.errors import StoreError
 from tool_search.stores import SQLiteStore
 from tool_search.stores.erasure import Erased, Export, Selection
-from tool_search.values.json import encodable
 
 __all__ = [
     "forget_command",

@@ -16,12 +16,12 @@ from tool_search.cli.start.serving import serve_until_interrupted, take_address
 from tool_search.cli.terminal.language import wrong_use
 from tool_search.config.stores import StoreSettings
 from tool_search.errors import ConfigurationError
-from tool_search.gateway.config import GatewayConfig, TransportSettings
-from tool_search.gateway.loading import load_gateway_config
+from tool_search.serving.gateway.config import GatewayConfig, TransportSettings
+from tool_search.serving.gateway.loading import load_gateway_config
 from tool_search.stores.opening import open_store
 
 if TYPE_CHECKING:
-    from tool_search.gateway.gateway import Gateway
+    from tool_search.serving.gateway.gateway import Gateway
 
 __all__ = ["gateway_command"]
 
@@ -48,7 +48,7 @@ def gateway_command(
     """
     settings = _with_address(load_gateway_config(config), http)
     try:
-        from tool_search.gateway.gateway import Gateway  # noqa: PLC0415  # of the extra gateway
+        from tool_search.serving.gateway.gateway import Gateway  # noqa: PLC0415  # of the extra gateway
 
         store = open_store(settings.store or StoreSettings(), config)
         gateway = Gateway(settings, store=store)

@@ -18,6 +18,13 @@ from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.catalog.schema.declared import declared_schema
+from tool_search.cli.doctor.examined import policy_of
+from tool_search.cli.doctor.requests import (
+    PlannedRequest,
+    ToolListFigures,
+    figures_of,
+    planned_request,
+)
 from tool_search.cli.exits import result_console, say, say_notices
 from tool_search.cli.options import CatalogOrNoneOption, JsonOption, McpOption, chosen
 from tool_search.cli.servers import list_servers, read_tools
@@ -33,19 +40,12 @@ from tool_search.core.kinds import KINDS, Dialect, dialect_of
 from tool_search.core.messages import RequestPlan, StrategyName, ToolList
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.settings import SchemaMode
-from tool_search.discovery.catalog_notices import catalog_notices
-from tool_search.discovery.search_tool import clean_description
-from tool_search.doctor.examined import policy_of
-from tool_search.doctor.requests import (
-    PlannedRequest,
-    ToolListFigures,
-    figures_of,
-    planned_request,
-)
 from tool_search.errors import ConfigurationError
 from tool_search.providers.profile_choice import profile_for, profile_of
 from tool_search.providers.prompt_cache import cache_plan
-from tool_search.session.session import ToolSearchSession
+from tool_search.runner.session.session import ToolSearchSession
+from tool_search.search.discovery.catalog_notices import catalog_notices
+from tool_search.search.discovery.search_tool import clean_description
 from tool_search.stores.record import ConversationRecord
 
 __all__ = [

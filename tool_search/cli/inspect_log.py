@@ -12,10 +12,10 @@ from tool_search.cli.exits import say
 from tool_search.cli.start.serving import serve_until_interrupted, take_address
 from tool_search.cli.terminal.language import spoken
 from tool_search.errors import ConfigurationError
-from tool_search.inspector.access import Access
-from tool_search.inspector.figures import figures
-from tool_search.inspector.log import KeptLog, read_log
-from tool_search.inspector.recorder import Recorder
+from tool_search.serving.inspector.access import Access
+from tool_search.serving.inspector.figures import figures
+from tool_search.serving.inspector.log import KeptLog, read_log
+from tool_search.serving.inspector.recorder import Recorder
 
 __all__ = ["inspect_log_command"]
 
@@ -62,7 +62,7 @@ def _serve(kept: KeptLog, port: int, last: int) -> None:
         import uvicorn  # noqa: F401, PLC0415  # of the extra proxy
         from starlette.applications import Starlette  # noqa: PLC0415
 
-        from tool_search.inspector.app import InspectorApp, inspector_routes  # noqa: PLC0415
+        from tool_search.serving.inspector.app import InspectorApp, inspector_routes  # noqa: PLC0415
     except ModuleNotFoundError as exc:
         raise ConfigurationError(_MISSING.format(name=exc.name)) from exc
     recorder = Recorder(last)

@@ -19,7 +19,7 @@ from tool_search.cli.options import ConfigOption, JsonOption, PrefixOption, Stor
 from tool_search.cli.stores import ChosenStore, choose_store
 from tool_search.cli.terminal.language import clauses, spoken
 from tool_search.config.stores import StoreSettings
-from tool_search.discovery.search_tool import clean_description
+from tool_search.search.discovery.search_tool import clean_description
 from tool_search.search.learned import Evidence
 
 __all__ = ["learned_command"]

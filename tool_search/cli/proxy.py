@@ -13,7 +13,7 @@ from tool_search.cli.start.serving import serve_until_interrupted, take_address
 from tool_search.cli.terminal.language import wrong_use
 from tool_search.core.kinds import Dialect
 from tool_search.errors import ConfigurationError
-from tool_search.proxy.settings import ProxyConfig, load_proxy_config, proxy_config
+from tool_search.serving.proxy.settings import ProxyConfig, load_proxy_config, proxy_config
 
 __all__ = ["proxy_command"]
 
@@ -57,7 +57,7 @@ def proxy_command(
     try:
         import uvicorn  # noqa: F401, PLC0415  # of the extra proxy
 
-        from tool_search.proxy.app import ToolSearchProxy  # noqa: PLC0415
+        from tool_search.serving.proxy.app import ToolSearchProxy  # noqa: PLC0415
     except ModuleNotFoundError as exc:
         raise ConfigurationError(_MISSING.format(name=exc.name)) from exc
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")

@@ -13,6 +13,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from tool_search.adapters.compat.oh_my_pi.answer import rounded
+from tool_search.adapters.compat.oh_my_pi.settings import DEFAULT_LIMIT
+from tool_search.adapters.compat.oh_my_pi.terminal import discovery_block, search_answer
+from tool_search.adapters.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.catalog.near_copies import copies_of
 from tool_search.cli.engines import index_of
 from tool_search.cli.exits import result_console, say_notices
@@ -26,16 +30,12 @@ from tool_search.cli.options import (
 )
 from tool_search.cli.servers import read_tools
 from tool_search.cli.terminal.language import spoken, wrong_use
-from tool_search.compat.oh_my_pi.answer import rounded
-from tool_search.compat.oh_my_pi.settings import DEFAULT_LIMIT
-from tool_search.compat.oh_my_pi.terminal import discovery_block, search_answer
-from tool_search.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.discovery.catalog_notices import catalog_notices
-from tool_search.discovery.search_tool import clean_description
 from tool_search.search import SearchResult, ToolSearchIndex
 from tool_search.search.build import PRESETS
+from tool_search.search.discovery.catalog_notices import catalog_notices
+from tool_search.search.discovery.search_tool import clean_description
 from tool_search.search.explained import explanation_object, matched_words
 from tool_search.search.index.explanation import Explanation, TermScore
 from tool_search.search.index.older_first import search_older_first

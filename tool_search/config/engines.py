@@ -75,7 +75,7 @@ ENGINES: Mapping[str, EngineRow] = {
     "bm25": EngineRow(build="tool_search.search.engines.bm25:build"),
     "rank_bm25": EngineRow(build="tool_search.search.engines.rank_bm25:build", extra="jieba"),
     "lexical": EngineRow(
-        build="tool_search.compat.tooldiscovery:build_lexical", ranks_by=("substrings",)
+        build="tool_search.adapters.compat.tooldiscovery:build_lexical", ranks_by=("substrings",)
     ),
     "regex": EngineRow(
         build="tool_search.search.engines.regex:build", has_own_syntax=True, extra="regex"
@@ -98,12 +98,14 @@ EMBEDDING_ENGINES = frozenset(name for name, row in ENGINES.items() if row.needs
 """Engines that need vectors."""
 PRESETS: Mapping[str, PresetRow] = {
     "oh-my-pi": PresetRow(
-        indexes={"bm25": "tool_search.compat.oh_my_pi.ranking:build"},
-        search_tools={"search_tool_bm25": "tool_search.compat.oh_my_pi.tool:SearchToolBm25"},
+        indexes={"bm25": "tool_search.adapters.compat.oh_my_pi.ranking:build"},
+        search_tools={
+            "search_tool_bm25": "tool_search.adapters.compat.oh_my_pi.tool:SearchToolBm25"
+        },
     ),
     "tooldiscovery": PresetRow(
         indexes={
-            "bm25": "tool_search.compat.tooldiscovery:build",
+            "bm25": "tool_search.adapters.compat.tooldiscovery:build",
             "lexical": None,
             "hybrid": None,
         }

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from tool_search.config.settings import Settings
 from tool_search.core.settings import HiddenTools
-from tool_search.values.patterns import NAMED_PATTERN, read_pattern
+from tool_search.core.values.patterns import NAMED_PATTERN, read_pattern
 
 __all__ = ["PermissionMode", "PermissionRules", "PermissionSettings"]
 

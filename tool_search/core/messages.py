@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, overload
 
 from tool_search.core.catalog.names import NameRule, wire_name
 from tool_search.core.catalog.schemas import Declared
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.strategy_facts import StrategyFacts, StrategyName, registered_strategy
-from tool_search.values.json import encodable, read_object
+from tool_search.core.values.json import encodable, read_object
 
 __all__ = [
     "ContentPart",
@@ -442,12 +442,6 @@ class RequestPlan:
             UnsupportedStrategyError: The plan has none, and none is registered.
         """
         return self.own_facts or registered_strategy(self.strategy)
-
-    def without_system(self) -> RequestPlan:
-        """Return the request with its system text as the user's first words."""
-        said = (user_message(self.system), *self.messages) if self.system else self.messages
-        marks = tuple(index + len(said) - len(self.messages) for index in self.cached_messages)
-        return replace(self, system="", messages=said, cached_messages=marks)
 
     def brought(self) -> Iterator[Tool]:
         """Iterate over the definitions that messages bring, in order."""

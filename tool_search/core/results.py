@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from tool_search.core.catalog.tool import Tool
-from tool_search.values.json import compact_json
+from tool_search.core.values.json import compact_json
 
 __all__ = [
     "OhMyPiMatch",

@@ -1,6 +1,6 @@
 """The protocols of search as a conversation is given it: nothing here loads an engine or a text.
 
-`tool_search.discovery.search_services.SearchServices` answers with the engines and texts of
+`tool_search.search.discovery.search_services.SearchServices` answers with the engines and texts of
 this package.
 """
 

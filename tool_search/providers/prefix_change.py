@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tool_search.values.json import compact_json, json_bytes
+from tool_search.core.values.json import compact_json, json_bytes
 
 __all__ = [
     "Difference",

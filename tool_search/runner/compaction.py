@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from tool_search.core.messages import Message, Notice
-from tool_search.session.session import ToolSearchSession
+from tool_search.runner.session.session import ToolSearchSession
 
 __all__ = ["Compact", "compacted"]
 

@@ -11,8 +11,8 @@ from itertools import islice
 
 from tool_search.core.conversation.record import KeyedTurn
 from tool_search.providers.prompt_cache import PrefixMonitor
+from tool_search.runner.session.session import ToolSearchSession
 from tool_search.runner.turn_watch import TurnWatch
-from tool_search.session.session import ToolSearchSession
 from tool_search.stores import ConversationKey
 from tool_search.stores.keeping import KeptConversation
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+from tool_search.core.values.redaction import log_failure
 from tool_search.errors import ConfigurationError
-from tool_search.values.redaction import log_failure
 
 __all__ = ["LoopMonitor"]
 

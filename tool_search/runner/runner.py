@@ -25,10 +25,14 @@ from tool_search.core.discovery.state import Discovery
 from tool_search.core.messages import ContentPart, Notice, user_message
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.strategies import StrategySet, ToolsAssembler, ToolSearchStrategy
-from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.errors import ConfigurationError, SessionError, ToolSearchError
 from tool_search.events import Done, ProviderSwitched, RunnerEvent, RunnerWarning
-from tool_search.execution import (
+from tool_search.i18n import language_of, text
+from tool_search.providers.base import ChatProvider, Usage
+from tool_search.providers.prompt_cache import PrefixMonitor
+from tool_search.runner.compaction import Compact, compacted
+from tool_search.runner.conversations import OpenConversation, OpenConversations
+from tool_search.runner.execution import (
     CallOptions,
     CallRunner,
     ExecutableTool,
@@ -41,23 +45,19 @@ from tool_search.execution import (
     executable_tools,
     named_tools,
 )
-from tool_search.execution.background import LARGE_CATALOG, Background
-from tool_search.execution.batch import in_call
-from tool_search.execution.observers import EventStream
-from tool_search.i18n import language_of, text
-from tool_search.providers.base import ChatProvider, Usage
-from tool_search.providers.prompt_cache import PrefixMonitor
-from tool_search.runner.compaction import Compact, compacted
-from tool_search.runner.conversations import OpenConversation, OpenConversations
+from tool_search.runner.execution.background import LARGE_CATALOG, Background
+from tool_search.runner.execution.batch import in_call
+from tool_search.runner.execution.observers import EventStream
 from tool_search.runner.learning import Learning
 from tool_search.runner.observing import request_log
 from tool_search.runner.providers import COOLDOWN_S, Providers, name_providers
 from tool_search.runner.question import OpenTurn, Question
+from tool_search.runner.session.session import ToolSearchSession
 from tool_search.runner.turn import Turn
 from tool_search.runner.turn_lock import turn_locked
 from tool_search.runner.turn_watch import TurnWatch, emit
 from tool_search.search.build import build_index
-from tool_search.session.session import ToolSearchSession
+from tool_search.search.discovery.catalog_notices import catalog_notices
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
 from tool_search.stores.backlog import Backlog
 from tool_search.stores.keeping import ConversationKeeper, KeptConversation

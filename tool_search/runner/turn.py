@@ -34,10 +34,6 @@ from tool_search.events import (
     ToolsDiscovered,
     TurnEnd,
 )
-from tool_search.execution import CallRunner, FinishedCall, ToolContext, TurnCalls
-from tool_search.execution.background import Background
-from tool_search.execution.observers import EventStream
-from tool_search.execution.tasks import closing
 from tool_search.i18n import text
 from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
 from tool_search.providers.errors import NOTICES_OF_ACTIONS, ErrorAction
@@ -45,11 +41,15 @@ from tool_search.providers.prompt_cache import LATE_CALL, PrefixMonitor
 from tool_search.providers.refused_tools import SentTools
 from tool_search.runner.compaction import Compact, compacted
 from tool_search.runner.endings import ending_notice
+from tool_search.runner.execution import CallRunner, FinishedCall, ToolContext, TurnCalls
+from tool_search.runner.execution.background import Background
+from tool_search.runner.execution.observers import EventStream
+from tool_search.runner.execution.tasks import closing
 from tool_search.runner.observing import request_finished, request_started
 from tool_search.runner.providers import ProviderPool
 from tool_search.runner.refusals import Repeats, TurnRefusals
+from tool_search.runner.session.session import ToolSearchSession
 from tool_search.runner.turn_watch import emit
-from tool_search.session.session import ToolSearchSession
 
 __all__ = ["KeepDiscoveries", "Turn"]
 
@@ -338,20 +338,15 @@ class Turn:
         The bot's own compaction is tried first, once a turn. Where no words say that it is too
         long, the form may be at fault.
         """
-        is_guess = verdict.is_unknown and verdict.measure == "tokens"
         self.prefixes.forget(self.provider)
         notice = None
-        if self.compact is not None and not self._compacted and not is_guess:
+        if self.compact is not None and not self._compacted:
             self._compacted = True
             is_shorter, notice = await compacted(self.session, self.compact)
             if is_shorter:
                 return verdict, notice
         profile = self.pool.profile(self.provider)
-        if self.session.sent.shorten(
-            profile, share=verdict.share, measure=verdict.measure, is_guess=is_guess
-        ):
-            if is_guess:
-                self._refusals.ask_plainer(self.provider)
+        if self.session.sent.shorten(profile, share=verdict.share, measure=verdict.measure):
             return verdict, notice
         if verdict.is_unknown and (plan := self._plan):
             sent = self._sent(plan)

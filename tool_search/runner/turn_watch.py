@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 
 from tool_search.core.messages import Message
 from tool_search.events import Done, RunnerEvent
-from tool_search.execution.observers import EventStream, TurnFailed, TurnStarted
+from tool_search.runner.execution.observers import EventStream, TurnFailed, TurnStarted
 from tool_search.runner.observing import current_conversation
 
 __all__ = ["TurnWatch", "TurnWork", "emit"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from tool_search.core.catalog.tool import Tool
-from tool_search.execution import ToolExecutor
+from tool_search.runner.execution import ToolExecutor
 
 __all__ = [
     "CLIENT_CAPABILITIES",

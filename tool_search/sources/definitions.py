@@ -10,8 +10,8 @@ from tool_search.catalog.formats import tool_from_definition
 from tool_search.core.catalog.naming import Source
 from tool_search.core.catalog.text_limits import TextLimits
 from tool_search.core.catalog.tool import Tool
+from tool_search.core.values.json import shown
 from tool_search.errors import InvalidToolError
-from tool_search.values.json import shown
 
 __all__ = ["ListedTools", "read_definitions"]
 

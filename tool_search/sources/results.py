@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tool_search.core.messages import ContentPart, ImagePart, TextPart
-from tool_search.execution.results import ExecutionResult, as_result, as_text
+from tool_search.core.values.clean_text import clean_line, clean_text
 from tool_search.i18n import Language, text
-from tool_search.values.clean_text import clean_line, clean_text
+from tool_search.runner.execution.results import ExecutionResult, as_result, as_text
 
 __all__ = ["is_long_answer", "result_from_answer"]
 

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.errors import ToolSearchError
-from tool_search.execution import ToolExecutor
+from tool_search.runner.execution import ToolExecutor
+from tool_search.search.discovery.catalog_notices import catalog_notices
 from tool_search.sources.base import ToolSource, Unsubscribe
 from tool_search.sources.combined import CombinedTools
 from tool_search.sources.following import Follower

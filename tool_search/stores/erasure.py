@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
+from tool_search.core.values.json import read_json
 from tool_search.search.learned import Evidence, source_hash
 from tool_search.stores.base import ConversationKey
-from tool_search.values.json import read_json
 
 __all__ = [
     "Erased",

@@ -22,6 +22,7 @@ from tool_search.core.conversation.record import KeyedTurn
 from tool_search.core.conversation.thinking import ThinkingRecord
 from tool_search.core.discovery.state import Discovery, DiscoveryState
 from tool_search.core.messages import Message, Notice
+from tool_search.core.values.json import encodable
 from tool_search.errors import StoreError, UnreadableRecordError
 from tool_search.i18n import text
 from tool_search.stores import (
@@ -32,7 +33,6 @@ from tool_search.stores import (
 )
 from tool_search.stores.backlog import Backlog, within_patience
 from tool_search.stores.record import ConversationRecord
-from tool_search.values.json import encodable
 
 __all__ = ["ConversationKeeper", "KeptConversation", "OpenedConversation", "join_records"]
 

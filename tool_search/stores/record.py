@@ -31,9 +31,9 @@ from tool_search.core.messages import (
     plain_text,
 )
 from tool_search.core.settings import SchemaMode
+from tool_search.core.values.json import compact_json
 from tool_search.errors import CatalogError, UnreadableRecordError
 from tool_search.stores.record_shape import VERSION, check_history, check_record
-from tool_search.values.json import compact_json
 
 __all__ = [
     "ConversationRecord",

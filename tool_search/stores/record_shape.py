@@ -24,8 +24,8 @@ from tool_search.core.discovery.modes import Mode, ModeReason
 from tool_search.core.discovery.state import DiscoveryWay
 from tool_search.core.messages import Role
 from tool_search.core.settings import SchemaMode
+from tool_search.core.values.json import plain_copy
 from tool_search.i18n import Language
-from tool_search.values.json import plain_copy
 
 __all__ = ["VERSION", "check_discovery", "check_history", "check_record"]
 

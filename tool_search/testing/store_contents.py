@@ -13,8 +13,8 @@ from tool_search.core.conversation.thinking import ThinkingRecord
 from tool_search.core.discovery.state import Discovery
 from tool_search.core.messages import ImagePart, Message, NativeReply, TextPart, ToolCall
 from tool_search.providers.profile_choice import profile_for
+from tool_search.runner.session.session import ToolSearchSession
 from tool_search.search.learned import Evidence
-from tool_search.session.session import ToolSearchSession
 from tool_search.stores.base import Grant
 from tool_search.stores.record import ConversationRecord
 

@@ -17,9 +17,9 @@ from tool_search.catalog.near_copies import copies_of
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.discovery.modes import tool_tokens
-from tool_search.discovery.search_tool import clean_description
 from tool_search.i18n import language_of_locale
 from tool_search.search import ToolSearchIndex, build_index
+from tool_search.search.discovery.search_tool import clean_description
 from tool_search.search.index.explanation import Explanation
 from tool_search.search.index.older_first import search_older_first
 from tool_search.search.index.ranking import RankedIndex

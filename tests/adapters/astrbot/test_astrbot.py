@@ -21,7 +21,7 @@ from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.providers.profile_choice import profile_for
-from tool_search.session.session import ToolSearchSession
+from tool_search.runner.session.session import ToolSearchSession
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 

@@ -13,8 +13,8 @@ from runpy import run_path
 import pytest
 
 from tool_search.adapters.astrbot.settings import PLACE_SETTINGS, read_settings
+from tool_search.core.values.packages import _LOSSES
 from tool_search.i18n import LANGUAGES
-from tool_search.values.packages import _LOSSES
 
 ROOT = Path(__file__).resolve().parents[3]
 PLUGIN = ROOT / "examples" / "astrbot_plugin_tool_search"

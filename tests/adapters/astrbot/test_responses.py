@@ -18,7 +18,7 @@ from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.profile_choice import profile_for
-from tool_search.session.session import ToolSearchSession
+from tool_search.runner.session.session import ToolSearchSession
 from tool_search.testing.openai_responses.rules import check_openai_responses
 
 NATIVE = profile_for("openai_responses", "gpt-5.4")

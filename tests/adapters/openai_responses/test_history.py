@@ -19,7 +19,7 @@ from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import ImagePart, Message, TextPart, ToolCall
 from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.profile_choice import profile_for
-from tool_search.session.session import ToolSearchSession
+from tool_search.runner.session.session import ToolSearchSession
 from tool_search.testing import check_request
 
 OTHER = profile_for("openai_responses", "gpt-5.5")

@@ -27,7 +27,7 @@ from tool_search.core.profiles import ProviderProfile
 from tool_search.core.results import SearchResult
 from tool_search.providers.base import ReplyEnd
 from tool_search.providers.profile_choice import profile_for
-from tool_search.session.session import ToolSearchSession
+from tool_search.runner.session.session import ToolSearchSession
 
 Way = Literal["auto", "generic", "deferred", "hosted"]
 """How a session tells of tools: as is known best, by a list, or a form of Responses."""

@@ -22,7 +22,7 @@ from tool_search.core.profiles import ProviderProfile
 from tool_search.core.results import SearchResult
 from tool_search.i18n import LANGUAGES, text
 from tool_search.providers.profile_choice import profile_for
-from tool_search.session.session import ToolSearchSession
+from tool_search.runner.session.session import ToolSearchSession
 from tool_search.testing import check_request
 
 needs_recordings = pytest.mark.skipif(not RECORDED.is_dir(), reason=REASON)

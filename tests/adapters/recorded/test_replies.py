@@ -24,7 +24,7 @@ from tool_search.core.kinds import Dialect
 from tool_search.core.messages import Message
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 from tool_search.providers.profile_choice import profile_for
-from tool_search.session.session import ToolSearchSession
+from tool_search.runner.session.session import ToolSearchSession
 from tool_search.testing import check_request
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")

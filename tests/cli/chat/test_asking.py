@@ -10,8 +10,8 @@ import pytest
 from tool_search import Tool
 from tool_search.cli.chat.asking import AskingPerson
 from tool_search.cli.chat.plain import PlainScreen
-from tool_search.execution import PermissionRequest
 from tool_search.i18n import Language
+from tool_search.runner.execution import PermissionRequest
 
 MAIL = PermissionRequest(
     tool=Tool(name="send_mail"),

@@ -27,7 +27,13 @@ from tool_search import (
     ToolContext,
     tool_from_function,
 )
-from tool_search.execution import FunctionExecutor, Grant, GrantBook, GrantFile, PermissionRequest
+from tool_search.runner.execution import (
+    FunctionExecutor,
+    Grant,
+    GrantBook,
+    GrantFile,
+    PermissionRequest,
+)
 
 SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
 GOOD = ("send_mail", {"to": "bo"})

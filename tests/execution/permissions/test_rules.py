@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tool_search import ConfigurationError, PermissionSettings, Tool
 from tool_search.config.permissions import PermissionRules
-from tool_search.execution.permissions.argument_values import CallArguments, Subjects
-from tool_search.execution.permissions.rules import (
+from tool_search.runner.execution.permissions.argument_values import CallArguments, Subjects
+from tool_search.runner.execution.permissions.rules import (
     PermissionDecision,
     Rule,
     RuleSet,

@@ -10,9 +10,9 @@ import pytest
 from tests.conversations import Chat
 from tool_search import Tool, ToolCatalog
 from tool_search.catalog.near_copies import copies_of, near_copies
-from tool_search.discovery.catalog_notices import copy_notices
-from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.search import build_index
+from tool_search.search.discovery.catalog_notices import copy_notices
+from tool_search.search.discovery.search_tool import ToolSearchTool
 
 SETS = Path(__file__).parents[3] / "benchmarks" / "sets"
 

@@ -22,8 +22,8 @@ from tool_search.config.bot import BotConfig
 from tool_search.config.loading import settings_from_mapping
 from tool_search.config.search import EmbedderSettings, EmbeddingSettings
 from tool_search.errors import ConfigurationError, SearchError
-from tool_search.proxy.settings import ProxyConfig
 from tool_search.search.vectors.embedder import EmbeddingError, load_embedder
+from tool_search.serving.proxy.settings import ProxyConfig
 
 TOOLS = (
     Tool(name="cancel_meeting", description="Takes an appointment off the calendar."),

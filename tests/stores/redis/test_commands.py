@@ -21,7 +21,7 @@ from tool_search.core.catalog.tool import Tool
 from tool_search.core.services import Lesson
 from tool_search.errors import StoreError
 from tool_search.runner.learning import Learning
-from tool_search.session.session import ToolSearchSession
+from tool_search.runner.session.session import ToolSearchSession
 from tool_search.stores import Grant
 from tool_search.stores.erasure import Selection
 from tool_search.stores.record import exported_history

@@ -10,8 +10,8 @@ import pytest
 
 from tests.stores.contents import record
 from tests.stores.redis.servers import NO_SERVER, RedisServer, cluster, has_server, running
-from tool_search.doctor.examine import examine_bot
-from tool_search.doctor.findings import Finding
+from tool_search.cli.doctor.examine import examine_bot
+from tool_search.cli.doctor.findings import Finding
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install '.[redis]'")
 

@@ -20,7 +20,7 @@ from tool_search.catalog.schema.soundness import is_sound
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.parameters import MAX_SCHEMA_BYTES
 from tool_search.core.catalog.tool import Tool, schema_of
-from tool_search.values.json import JSON, compact_json
+from tool_search.core.values.json import JSON, compact_json
 
 __all__ = ["DeclaredSchema", "declare", "declared_schema", "schema_json", "text_bytes"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tool_search.core.catalog.parameters import COMBINATORS
-from tool_search.values.json import JSON
+from tool_search.core.values.json import JSON
 
 __all__ = [
     "REFUSED_AT_TOP",

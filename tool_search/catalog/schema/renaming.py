@@ -15,8 +15,8 @@ from tool_search.catalog.schema.keys import WireKeys
 from tool_search.catalog.schema.repair import Changes
 from tool_search.catalog.schema.vocabulary import MANY_SCHEMAS, NAMED_SCHEMAS, ONE_SCHEMA
 from tool_search.core.catalog.schemas import TooComplexError
-from tool_search.values.clean_text import clean_line
-from tool_search.values.packages import has_package
+from tool_search.core.values.clean_text import clean_line
+from tool_search.core.values.packages import has_package
 
 _HAS_VALIDATOR = has_package("jsonschema_rs")
 if _HAS_VALIDATOR:  # not every platform has a wheel

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from tool_search.values.packages import has_package
+from tool_search.core.values.packages import has_package
 
 _HAS_VALIDATOR = has_package("jsonschema_rs")
 if _HAS_VALIDATOR:  # not every platform has a wheel

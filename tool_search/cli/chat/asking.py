@@ -13,9 +13,9 @@ from typing import Any
 
 from tool_search.cli.chat.screen import Screen
 from tool_search.cli.terminal.language import named_language
-from tool_search.execution import PermissionAnswer, PermissionRequest
-from tool_search.execution.permissions.grants import Scope
 from tool_search.i18n import text
+from tool_search.runner.execution import PermissionAnswer, PermissionRequest
+from tool_search.runner.execution.permissions.grants import Scope
 
 __all__ = ["AskingPerson"]
 

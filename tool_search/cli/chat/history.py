@@ -14,7 +14,7 @@ from types import ModuleType
 import typer
 
 from tool_search.config.stores import data_folder
-from tool_search.values.files import locked, replace_file
+from tool_search.core.values.files import locked, replace_file
 
 __all__ = ["LineHistory", "history_file", "line_editor", "typed_lines"]
 

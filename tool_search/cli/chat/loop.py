@@ -15,10 +15,10 @@ from tool_search.cli.chat.cost import ConversationCost, ProviderCost
 from tool_search.cli.chat.history import LineHistory, typed_lines
 from tool_search.cli.chat.prices import Price
 from tool_search.cli.chat.screen import Screen
+from tool_search.cli.doctor.replay import only_searches
 from tool_search.cli.inspect import NextRequest, next_request
 from tool_search.cli.terminal.language import named_language, spoken_language
 from tool_search.config.bot import BotConfig, ProviderConfig, provider_from_string
-from tool_search.doctor.replay import only_searches
 from tool_search.errors import ToolSearchError
 from tool_search.events import Done, ProviderSwitched
 from tool_search.i18n import Language

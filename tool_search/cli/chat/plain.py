@@ -10,12 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from tool_search.cli.chat.cost import ConversationCost
+from tool_search.cli.demo.trace import found_names
 from tool_search.cli.exits import side_console
 from tool_search.cli.inspect import NextRequest, ToolState
 from tool_search.cli.terminal.language import number
 from tool_search.cli.terminal.lines import cut, visible, wrapped, wrapped_columns
 from tool_search.config.bot import ProviderConfig
-from tool_search.demo.trace import found_names
 from tool_search.errors import AllProvidersFailedError, ToolSearchError
 from tool_search.events import (
     ContentLeftOut,

@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
+from tool_search.cli.demo.conversation import Demo, UserTurn, prepared_demo
 from tool_search.cli.demo.screen import DemoScreen
+from tool_search.cli.demo.script import TURNS
+from tool_search.cli.demo.trace import Trace
 from tool_search.cli.exits import result_console, side_console
 from tool_search.cli.options import JsonOption
 from tool_search.cli.terminal.language import spoken
 from tool_search.cli.terminal.lines import cut
-from tool_search.demo.conversation import Demo, UserTurn, prepared_demo
-from tool_search.demo.script import TURNS
-from tool_search.demo.trace import Trace
 from tool_search.events import RunnerEvent
 
 __all__ = ["demo_command"]

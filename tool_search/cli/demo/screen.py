@@ -13,11 +13,11 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from tool_search.cli.demo.accounting import RequestFigures
+from tool_search.cli.demo.conversation import Demo, UserTurn
+from tool_search.cli.demo.trace import found_names
 from tool_search.cli.terminal.language import number, percent, spoken
 from tool_search.cli.terminal.lines import cut, wrapped
-from tool_search.demo.accounting import RequestFigures
-from tool_search.demo.conversation import Demo, UserTurn
-from tool_search.demo.trace import found_names
 from tool_search.events import (
     Done,
     ProviderSwitched,

@@ -1,1 +1,1 @@
-"""The commands that look after a bot: `doctor` and `replay`."""
+"""The commands `doctor` and `replay`: what would stop a bot, or cost too much."""

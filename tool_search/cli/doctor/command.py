@@ -16,22 +16,22 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from tool_search.cli.doctor.costs import ProviderCost
+from tool_search.cli.doctor.examine import Examination, examine_bot, examine_catalog
+from tool_search.cli.doctor.findings import Finding, Place
+from tool_search.cli.doctor.fixes import write_corrections
+from tool_search.cli.doctor.queries import ExplainedSearch
 from tool_search.cli.exits import FAILED, result_console, say
 from tool_search.cli.files import is_standard_input, read_catalog, read_judged_queries
 from tool_search.cli.options import JsonOption
 from tool_search.cli.search import explanation_lines
 from tool_search.cli.terminal.language import spoken_language, wrong_use
 from tool_search.cli.terminal.tables import indented, print_figures
-from tool_search.discovery.search_tool import clean_description
-from tool_search.doctor.costs import ProviderCost
-from tool_search.doctor.examine import Examination, examine_bot, examine_catalog
-from tool_search.doctor.findings import Finding, Place
-from tool_search.doctor.fixes import write_corrections
-from tool_search.doctor.queries import ExplainedSearch
+from tool_search.core.values.json import encodable
 from tool_search.i18n import Language, text
 from tool_search.search import JudgedQuery
+from tool_search.search.discovery.search_tool import clean_description
 from tool_search.search.explained import explanation_object
-from tool_search.values.json import encodable
 
 __all__ = ["doctor_command"]
 

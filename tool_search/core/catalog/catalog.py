@@ -14,8 +14,8 @@ from tool_search.core.catalog.names import NAME_RULES, wire_name
 from tool_search.core.catalog.naming import NameBook, Source, name_tools, reserved_keys
 from tool_search.core.catalog.text_limits import TextLimits
 from tool_search.core.catalog.tool import Tool
+from tool_search.core.values.json import json_bytes
 from tool_search.errors import DuplicateToolError, InvalidToolError
-from tool_search.values.json import json_bytes
 
 __all__ = ["CatalogChanges", "CorePolicy", "ToolCatalog", "catalog_changes"]
 

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from tool_search.core.values.json import shown
 from tool_search.errors import InvalidToolError
-from tool_search.values.json import shown
 
 __all__ = ["ToolId", "normal_tags", "parse_tool_id", "tool_id"]
 

@@ -16,8 +16,8 @@ from functools import cached_property, lru_cache
 from typing import Protocol
 
 from tool_search.core.catalog.names import NAME_RULES, wire_name
-from tool_search.values.clean_text import clean_name
-from tool_search.values.look_alikes import look_alike_keys, loose_key
+from tool_search.core.values.clean_text import clean_name
+from tool_search.core.values.look_alikes import look_alike_keys, loose_key
 
 __all__ = ["RESERVED_NAMES", "NameBook", "Named", "Naming", "Source", "name_tools", "reserved_keys"]
 

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
+from tool_search.core.values.json import JSON, copy_and_json, shown
 from tool_search.errors import InvalidToolError
-from tool_search.values.json import JSON, copy_and_json, shown
 
 __all__ = ["COMBINATORS", "MAX_SCHEMA_BYTES", "TYPES", "normalized_parameters", "read_type"]
 

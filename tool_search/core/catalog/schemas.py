@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tool_search.core.catalog.tool import Tool
+from tool_search.core.values.json import JSON
 from tool_search.errors import ToolSearchError
-from tool_search.values.json import JSON
 
 __all__ = ["Declared", "Schemas", "TooComplexError"]
 

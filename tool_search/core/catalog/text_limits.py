@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tool_search.values.clean_text import cut_schema, cut_text
+from tool_search.core.values.clean_text import cut_schema, cut_text
 
 if TYPE_CHECKING:
     from tool_search.core.catalog.tool import Tool

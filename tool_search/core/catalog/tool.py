@@ -19,10 +19,10 @@ from tool_search.core.catalog.ids import tool_id
 from tool_search.core.catalog.naming import Source
 from tool_search.core.catalog.parameters import normalized_parameters
 from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.values.clean_text import clean_name, clean_schema, clean_text
+from tool_search.core.values.frozen import EMPTY, FrozenDict, frozen, frozen_items
+from tool_search.core.values.json import JSON, compact_json, encodable, plain_copy, shown
 from tool_search.errors import InvalidToolError
-from tool_search.values.clean_text import clean_name, clean_schema, clean_text
-from tool_search.values.frozen import EMPTY, FrozenDict, frozen, frozen_items
-from tool_search.values.json import JSON, compact_json, encodable, plain_copy, shown
 
 __all__ = ["Tool", "ToolKind", "schema_of"]
 

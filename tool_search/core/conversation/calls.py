@@ -29,11 +29,11 @@ from tool_search.core.messages import (
 from tool_search.core.results import SearchMatch, SearchResult
 from tool_search.core.services import SearchTool
 from tool_search.core.strategies.arguments import inner_call, under_own_keys
+from tool_search.core.values.arguments import read_arguments
+from tool_search.core.values.clean_text import quoted
+from tool_search.core.values.json import compact_json, encodable, read_json
+from tool_search.core.values.look_alikes import look_alike_keys
 from tool_search.i18n import Language, text
-from tool_search.values.arguments import read_arguments
-from tool_search.values.clean_text import quoted
-from tool_search.values.json import compact_json, encodable, read_json
-from tool_search.values.look_alikes import look_alike_keys
 
 __all__ = [
     "AnsweredCall",

@@ -20,8 +20,8 @@ from tool_search.core.messages import (
     ToolCall,
 )
 from tool_search.core.results import SearchResult
+from tool_search.core.values.json import compact_json, shown
 from tool_search.errors import SessionError
-from tool_search.values.json import compact_json, shown
 
 __all__ = [
     "CallPlace",

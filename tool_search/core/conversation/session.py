@@ -52,9 +52,9 @@ from tool_search.core.results import Votes
 from tool_search.core.services import Lesson, SearchesCatalogs
 from tool_search.core.settings import ConversationSettings, HiddenTools
 from tool_search.core.strategies import ToolsAssembler, ToolSearchStrategy
+from tool_search.core.values.look_alikes import look_alike_keys
 from tool_search.errors import SessionError
 from tool_search.i18n import text
-from tool_search.values.look_alikes import look_alike_keys
 
 __all__ = ["CallResult", "Session"]
 

@@ -20,8 +20,8 @@ from tool_search.core.conversation.history import with_searches_named
 from tool_search.core.discovery.definitions import clean_match
 from tool_search.core.messages import Message, ToolCall
 from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.values.json import compact_json
 from tool_search.i18n import Language, text
-from tool_search.values.json import compact_json
 
 __all__ = ["InsertionPoint", "SyntheticSearches"]
 

@@ -39,10 +39,10 @@ from tool_search.core.strategies import (
     BridgeToolSearchStrategy,
     ToolsAssembler,
 )
+from tool_search.core.values.arguments import read_arguments
+from tool_search.core.values.json import compact_json
 from tool_search.errors import ConfigurationError
 from tool_search.i18n import text
-from tool_search.values.arguments import read_arguments
-from tool_search.values.json import compact_json
 
 __all__ = ["View", "ViewOptions", "ViewServices", "append_instructions"]
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.results import SearchMatch
+from tool_search.core.values.clean_text import clean_line
 from tool_search.i18n import Language, text
-from tool_search.values.clean_text import clean_line
 
 __all__ = [
     "CALL_TOOL_NAME",

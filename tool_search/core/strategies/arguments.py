@@ -14,8 +14,8 @@ from typing import Any
 from tool_search.core.catalog.schemas import Declared, TooComplexError
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import Message, ToolCall
-from tool_search.values.arguments import read_arguments
-from tool_search.values.json import compact_json
+from tool_search.core.values.arguments import read_arguments
+from tool_search.core.values.json import compact_json
 
 __all__ = ["inner_call", "on_wire", "under_own_keys"]
 

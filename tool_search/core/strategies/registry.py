@@ -1,9 +1,9 @@
 """The registered strategies, by the names that configurations and profiles use.
 
-A distribution names its strategy class in the entry point group `tool_search.strategies`,
+A distribution names its strategy class in the entry point group `tool_search.core.strategies`,
 under the strategy's name::
 
-    [project.entry-points."tool_search.strategies"]
+    [project.entry-points."tool_search.core.strategies"]
     mine = "my_package.strategy:MyStrategy"
 
 It is imported when the name is first used.
@@ -23,7 +23,7 @@ from tool_search.errors import ConfigurationError, UnsupportedStrategyError
 
 __all__ = ["STRATEGY_GROUP", "register_strategy", "strategy_class", "strategy_names"]
 
-STRATEGY_GROUP = "tool_search.strategies"
+STRATEGY_GROUP = "tool_search.core.strategies"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _StrategyT = TypeVar("_StrategyT", bound=ToolSearchStrategy)
 _registered: dict[str, type[ToolSearchStrategy]] = {}

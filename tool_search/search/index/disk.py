@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from tool_search.core.catalog.tool import Tool
+from tool_search.core.values.files import replace_file
 from tool_search.search.index.storage import Posting
 from tool_search.search.text.documents import tool_terms
 from tool_search.search.text.tokenizer import Segmenter
-from tool_search.values.files import replace_file
 
 __all__ = ["IndexFiles", "catalog_key"]
 

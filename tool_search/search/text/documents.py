@@ -14,6 +14,7 @@ from string import ascii_letters, digits
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from tool_search.core.catalog.tool import Tool, schema_of
+from tool_search.core.values.json import JSON
 from tool_search.search.text.cache import BoundedCache
 from tool_search.search.text.scripts import is_bilingual, script_of
 from tool_search.search.text.stop_words import STOP_WORDS
@@ -28,7 +29,6 @@ from tool_search.search.text.tokenizer import (
     mixed_pieces,
     pieces,
 )
-from tool_search.values.json import JSON
 
 if TYPE_CHECKING:
     import numpy as np

@@ -24,6 +24,7 @@ from operator import add
 from sys import intern
 from typing import NamedTuple, TypeAlias
 
+from tool_search.core.values.packages import has_package
 from tool_search.errors import SearchError
 from tool_search.search.text.cache import BoundedCache
 from tool_search.search.text.stop_words import (
@@ -31,7 +32,6 @@ from tool_search.search.text.stop_words import (
     CHINESE_STOP_PHRASES,
     STOP_WORDS,
 )
-from tool_search.values.packages import has_package
 
 __all__ = [
     "MAX_WORD_CHARS",

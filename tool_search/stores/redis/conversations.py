@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.discovery.state import Discovery
 from tool_search.core.messages import Message
+from tool_search.core.values.json import compact_json, encodable, read_json
 from tool_search.errors import CatalogError, StoreError, UnreadableRecordError
 from tool_search.stores.base import ConversationKey
 from tool_search.stores.record import ConversationRecord, message_to_dict
@@ -37,7 +38,6 @@ from tool_search.stores.redis.scripts import (
     STAGE,
     USED,
 )
-from tool_search.values.json import compact_json, encodable, read_json
 
 __all__ = ["Head", "RedisConversations"]
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from tool_search.core.values.json import encodable
 from tool_search.errors import StoreError
 from tool_search.search.learned import (
     DAY_S,
@@ -33,7 +34,6 @@ from tool_search.stores.redis.scripts import (
     SALT,
     WRITE_EVIDENCE,
 )
-from tool_search.values.json import encodable
 
 __all__ = ["RedisEvidence"]
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.discovery.state import Discovery, DiscoveryState
 from tool_search.core.messages import Message
+from tool_search.core.values.json import compact_json, encodable, read_json
 from tool_search.errors import CatalogError, StoreError, UnreadableRecordError
 from tool_search.stores.base import ConversationKey
 from tool_search.stores.erasure import as_json, text_of
@@ -24,7 +25,6 @@ from tool_search.stores.record import ConversationRecord, message_to_dict
 from tool_search.stores.record_shape import check_discovery
 from tool_search.stores.sqlite.grants import erase_grants_of_conversation
 from tool_search.stores.sqlite.locks import erase_ended_locks
-from tool_search.values.json import compact_json, encodable, read_json
 
 __all__ = [
     "KeptParts",

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from tool_search.core.messages import ToolCall
+from tool_search.core.values.json import compact_json
 from tool_search.errors import InvalidToolError
 from tool_search.events import ToolFinished, ToolOutputDelta, ToolProgress
-from tool_search.execution import (
+from tool_search.runner.execution import (
     CallOptions,
     CallRunner,
     Cancellation,
@@ -32,7 +33,6 @@ from tool_search.execution import (
     ToolFunction,
     executable_tools,
 )
-from tool_search.values.json import compact_json
 
 __all__ = ["ToolTrial"]
 

@@ -1,1 +1,0 @@
-"""The demo: a toolbox of real offline tools and a conversation that searches it."""

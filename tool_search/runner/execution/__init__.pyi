@@ -1,0 +1,35 @@
+from tool_search.runner.execution.call_runner import CallOptions as CallOptions
+from tool_search.runner.execution.call_runner import CallRunner as CallRunner
+from tool_search.runner.execution.context import Cancellation as Cancellation
+from tool_search.runner.execution.context import ToolContext as ToolContext
+from tool_search.runner.execution.context import ToolExecutor as ToolExecutor
+from tool_search.runner.execution.function_executor import FunctionExecutor as FunctionExecutor
+from tool_search.runner.execution.functions import ExecutableTool as ExecutableTool
+from tool_search.runner.execution.functions import ToolFunction as ToolFunction
+from tool_search.runner.execution.functions import executable_tools as executable_tools
+from tool_search.runner.execution.functions import named_tools as named_tools
+from tool_search.runner.execution.functions import stateful_tool as stateful_tool
+from tool_search.runner.execution.functions import tool_from_function as tool_from_function
+from tool_search.runner.execution.hooks import HookAnswer as HookAnswer
+from tool_search.runner.execution.hooks import HookedCall as HookedCall
+from tool_search.runner.execution.hooks import ToolHook as ToolHook
+from tool_search.runner.execution.limits import CallLimits as CallLimits
+from tool_search.runner.execution.permissions.check import AskUser as AskUser
+from tool_search.runner.execution.permissions.check import PermissionAnswer as PermissionAnswer
+from tool_search.runner.execution.permissions.check import PermissionRequest as PermissionRequest
+from tool_search.runner.execution.permissions.check import Permissions as Permissions
+from tool_search.runner.execution.permissions.grants import Grant as Grant
+from tool_search.runner.execution.permissions.grants import GrantBook as GrantBook
+from tool_search.runner.execution.permissions.grants import GrantFile as GrantFile
+from tool_search.runner.execution.permissions.grants import GrantStore as GrantStore
+from tool_search.runner.execution.replay import TurnCalls as TurnCalls
+from tool_search.runner.execution.results import CallOutputDelta as CallOutputDelta
+from tool_search.runner.execution.results import CallProgress as CallProgress
+from tool_search.runner.execution.results import ExecutionEvent as ExecutionEvent
+from tool_search.runner.execution.results import ExecutionResult as ExecutionResult
+
+# Reachable, not in `__all__`: observers get the records, a batch yields finished calls
+from tool_search.runner.execution.batch import CallBatch as CallBatch
+from tool_search.runner.execution.observers import ToolFailure as ToolFailure
+from tool_search.runner.execution.observers import ToolRun as ToolRun
+from tool_search.runner.execution.results import FinishedCall as FinishedCall

@@ -1,0 +1,408 @@
+"""Python functions as tools: definitions from signatures, and facts from their authors."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, get_args, get_type_hints
+
+import docstring_parser
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.naming import NameBook, Source
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.values.redaction import log_failure
+from tool_search.errors import InvalidToolError
+from tool_search.runner.execution.context import ToolContext
+from tool_search.runner.execution.tasks import call_function
+
+__all__ = [
+    "ExecutableTool",
+    "FunctionArguments",
+    "ToolFunction",
+    "context_parameter",
+    "executable_tools",
+    "listed_tools",
+    "named_tools",
+    "received_arguments",
+    "stateful_tool",
+    "tool_from_function",
+]
+
+
+ToolFunction = Callable[..., Any]
+Arguments = Mapping[str, Any]
+Complaint = str | Awaitable[str | None] | None
+_log = logging.getLogger(__name__)
+
+
+class FunctionArguments(BaseModel):
+    """The base of models that are made from signatures and check types alone."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutableTool:
+    """A tool with its function and the facts that only its author knows.
+
+    Functions of arguments get them as the model gave them, after the check against the
+    schema. If the author says nothing, `Tool.annotations` count.
+
+    Attributes:
+        tool: The definition.
+        function: Sync or async; takes the arguments by keyword. A parameter annotated
+            `ToolContext` gets the context and is not in the schema. An async generator
+            yields `CallProgress` and `CallOutputDelta`; its first other item is the result,
+            and the generator is closed there.
+        arguments: A model that converts arguments to the function's own types.
+        validate_input: Returns a problem with arguments that fit the schema, as the model
+            reads it, or None. May be async.
+        needs_permission: True if the user is asked unless a rule says otherwise.
+        is_read_only: Returns True if a call changes nothing.
+        is_concurrency_safe: Returns True if a call may run together with others.
+        subjects: Returns the values that `tool(pattern)` rules look at; default: the first
+            required argument. A rule that allows must match all of them.
+        render: Returns the result as the model reads it: text, or parts of content.
+        timeout_s: Seconds that a call may take; default: the executor's.
+        close: Cleans up when the bot ends.
+        forget: Cleans up when a conversation is forgotten.
+    """
+
+    tool: Tool
+    function: ToolFunction
+    arguments: type[BaseModel] | None = None
+    validate_input: Callable[[Arguments, ToolContext], Complaint] | None = None
+    needs_permission: bool | Callable[[Arguments], bool] | None = None
+    is_read_only: Callable[[Arguments], bool] | None = None
+    is_concurrency_safe: Callable[[Arguments], bool] | None = None
+    subjects: Callable[[Arguments], Sequence[str]] | None = None
+    render: Callable[[Any], Any] | None = None
+    timeout_s: float | None = None
+    close: Callable[[], Awaitable[None]] | None = None
+    forget: Callable[[str], Awaitable[None]] | None = None
+
+
+_DEFINITION_FIELDS = {field.name for field in fields(Tool)} | {"defer_loading"}
+_EXECUTION_FIELDS = {field.name for field in fields(ExecutableTool)} - {
+    "tool", "function", "arguments",
+}  # fmt: skip
+
+
+def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableTool:
+    """Return a function as a tool, with the name, docstring and parameters of the function.
+
+    Args:
+        function: Sync or async. The docstring's text before its sections is the
+            description; Google, numpy and reST sections describe the parameters.
+        definition: Fields of `Tool` to set, such as `name` or `tags`, and fields of
+            `ExecutableTool`, such as `timeout_s`.
+
+    Raises:
+        InvalidToolError: A parameter cannot be described as JSON or passed by name, or a field
+            is unknown.
+
+    >>> def add(a: int, b: int = 1) -> int:
+    ...     "Add two numbers."
+    ...     return a + b
+    >>> tool_from_function(add).tool.parameters["required"]
+    ['a']
+    """
+    name = definition.pop("name", getattr(function, "__name__", ""))
+    _check_fields(name, definition)
+    more = {key: definition.pop(key) for key in _EXECUTION_FIELDS.intersection(definition)}
+    documented = docstring_parser.parse(inspect.getdoc(function) or "")
+    described = {item.arg_name: item.description or "" for item in documented.params}
+    about = [documented.short_description, documented.long_description]
+    description = definition.pop("description", "\n\n".join(part for part in about if part))
+    if not description:
+        _log.warning(
+            "function_without_docstring: tool %r: a model sees its name and no description, and "
+            "searches find it by its name alone; write a docstring, or give description= to "
+            "tool_from_function",
+            name,
+        )
+    arguments = _arguments_model(name, function, described)
+    schema = _without_titles(arguments.model_json_schema())
+    tool = Tool(
+        **{
+            "name": name,
+            "description": description,
+            "parameters": schema if schema.get("properties") else {},
+            **definition,
+        }
+    )
+    return ExecutableTool(tool=tool, function=function, arguments=arguments, **more)
+
+
+def _check_fields(name: str, definition: Arguments) -> None:
+    known = _DEFINITION_FIELDS | _EXECUTION_FIELDS
+    for key in definition:
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InvalidToolError(
+                f"tool {name!r}: the field {key!r} is unknown; known: "
+                f"{', '.join(sorted(known))}{hint}"
+            )
+
+
+def received_arguments(item: ExecutableTool, arguments: Arguments) -> Arguments | None:
+    """Return arguments as the tool's function receives them, as JSON: with defaults, coerced.
+
+    None if the tool has no model of its arguments, or they do not fit.
+    """
+    if item.arguments is None:
+        return None
+    try:
+        read = item.arguments.model_validate(dict(arguments))
+        received: dict[str, Any] = read.model_dump(mode="json", by_alias=True, warnings=False)
+    except ValueError:  # pydantic's ValidationError is one; the call itself will fail
+        return None
+    return received
+
+
+def executable_tools(tools: Iterable[ExecutableTool | ToolFunction]) -> tuple[ExecutableTool, ...]:
+    """Return tools and plain functions, all as tools.
+
+    Raises:
+        InvalidToolError: An item is neither a tool nor a function, or cannot be described.
+    """
+    made = []
+    for item in listed_tools(tools):
+        if isinstance(item, ExecutableTool):
+            made.append(item)
+        elif callable(item):
+            made.append(tool_from_function(item))
+        else:
+            raise InvalidToolError(
+                f"a tool must be a function or an ExecutableTool, not {_described(item)}"
+            )
+    return tuple(made)
+
+
+def listed_tools(tools: Any) -> tuple[Any, ...]:
+    """Return what a user gave as tools, one by one.
+
+    Raises:
+        InvalidToolError: It is not a list.
+    """
+    if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
+        raise InvalidToolError(
+            f"tools must be a list of functions, not {tools!r}; write tools=[...]"
+        )
+    return tuple(tools)
+
+
+def _described(item: object) -> str:
+    if isinstance(item, Tool):
+        return (
+            f"the definition {item.name!r}, which has no function to run: give the function "
+            "itself, or ExecutableTool(tool=..., function=...); a loop that runs its calls "
+            "itself gives a ToolCatalog of definitions to ToolSearchSession"
+        )
+    if isinstance(item, str):
+        return f"the text {item!r}: a name runs nothing; give the function itself"
+    return repr(item)
+
+
+def named_tools(
+    tools: Iterable[ExecutableTool],
+    *,
+    names: NameBook | None = None,
+    reserved: Iterable[str] = (),
+) -> tuple[ToolCatalog, tuple[ExecutableTool, ...]]:
+    """Return a catalog of the tools, and the tools under the names of the catalog.
+
+    Args:
+        tools: The tools; of a tool that a server listed twice, the first counts.
+        names: Names that already belong to tools.
+        reserved: More names that no server's tool may have.
+
+    Raises:
+        DuplicateToolError: Two tools without a server have the same name.
+    """
+    items = tuple(tools)
+    catalog = ToolCatalog((item.tool for item in items), names=names, reserved=reserved)
+    by_source: dict[Source, ExecutableTool] = {}
+    for item in items:
+        named = catalog.by_source[item.tool.source]
+        same = named is item.tool
+        by_source.setdefault(item.tool.source, item if same else replace(item, tool=named))
+    return catalog, tuple(by_source.values())
+
+
+def context_parameter(function: ToolFunction) -> str | None:
+    """Return the name of the function's `ToolContext` parameter, or None."""
+    return next((name for name, kind in _hints(function).items() if _is_context(kind)), None)
+
+
+def _is_context(kind: object) -> bool:
+    """Return True if an annotation is `ToolContext`, optional or not."""
+    return kind is ToolContext or ToolContext in get_args(kind)
+
+
+def _hints(function: ToolFunction) -> dict[str, Any]:
+    while isinstance(function, partial):
+        function = function.func
+    target = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
+    try:
+        return get_type_hints(target, include_extras=True)
+    except (NameError, TypeError, AttributeError, SyntaxError) as exc:
+        raise InvalidToolError(
+            f"tool {getattr(function, '__name__', function)!r}: an annotation cannot be "
+            f"resolved ({exc}); import its type at run time"
+        ) from exc
+
+
+def _arguments_model(
+    name: str, function: ToolFunction, described: Mapping[str, str]
+) -> type[BaseModel]:
+    hints = _hints(function)
+    fields: dict[str, Any] = {}
+    untyped = []
+    for index, parameter in enumerate(_signature(name, function).parameters.values()):
+        kind = hints.get(parameter.name, Any)
+        if _is_context(kind):
+            continue
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise InvalidToolError(
+                f"tool {name!r}: parameter {parameter} cannot be given by name; "
+                "use named parameters"
+            )
+        if parameter.name not in hints:
+            untyped.append(parameter.name)
+        default = ... if parameter.default is parameter.empty else parameter.default
+        description = described.get(parameter.name)
+        # Under an alias, because a model reserves field names such as `json` and `schema`.
+        field = Field(default=default, alias=parameter.name, description=description)
+        fields[f"argument_{index}"] = (kind, field)
+    if untyped:
+        _log.warning(
+            "parameters_without_types: tool %r: a model sees no type for %s, and may send any "
+            "JSON; annotate them, such as `%s: str`",
+            name,
+            ", ".join(untyped),
+            untyped[0],
+        )
+    try:
+        return _model_of(name, fields)
+    except Exception as exc:
+        raise InvalidToolError(_wrong_parameter(name, fields, exc)) from exc
+
+
+def _model_of(name: str, fields: Mapping[str, Any]) -> type[BaseModel]:
+    """Return a model of arguments; pydantic raises many errors if a type has no schema."""
+    model: type[BaseModel] = create_model(name, __base__=FunctionArguments, **fields)
+    model.model_json_schema()
+    return model
+
+
+def _wrong_parameter(name: str, fields: Mapping[str, Any], error: Exception) -> str:
+    """Return the error message for the first parameter whose type has no JSON schema."""
+    for key, (kind, field) in fields.items():
+        try:
+            _model_of(name, {key: (kind, field)})
+        except Exception:  # noqa: BLE001  # as for all parameters together
+            shown = getattr(kind, "__name__", None) or repr(kind)
+            return (
+                f"tool {name!r}: parameter {field.alias!r} of type {shown!r} cannot be described "
+                "as JSON; use str, int, float, bool, list, dict, Literal, an Enum, a dataclass "
+                "or a pydantic model"
+            )
+    return f"tool {name!r}: its parameters cannot be described as JSON: {error}"
+
+
+def _signature(name: str, function: ToolFunction) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError) as exc:
+        raise InvalidToolError(f"tool {name!r}: its parameters cannot be read: {exc}") from exc
+
+
+def _without_titles(schema: Any) -> Any:
+    """Return a schema without the titles that pydantic makes from names."""
+    if isinstance(schema, list):
+        return [_without_titles(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {k: v for k, v in schema.items() if k != "title" or isinstance(v, dict)}
+    return {
+        key: {k: _without_titles(v) for k, v in value.items()}
+        if key in ("properties", "$defs") and isinstance(value, dict)
+        else value
+        if key in ("default", "const", "enum", "examples")
+        else _without_titles(value)
+        for key, value in kept.items()
+    }
+
+
+def stateful_tool(kind: type[Any], **definition: Any) -> ExecutableTool:
+    """Return a tool that keeps one object for each conversation.
+
+    Args:
+        kind: A class whose objects are called: `__call__` is sync, async or an async
+            generator, and its parameters are the tool's. The first call in a conversation
+            makes an object from its context. The object's `aclose` or `close`, if it has
+            one, is called when the conversation is forgotten or the bot ends.
+        definition: Fields of `Tool` or `ExecutableTool`; the default name is the class's.
+
+    Raises:
+        InvalidToolError: A parameter cannot be described as JSON.
+    """
+    method = vars(kind).get("__call__", kind.__call__)
+    described = partial(method, None)
+    described.__doc__ = inspect.getdoc(kind)
+    made = tool_from_function(described, **{"name": kind.__name__, **definition})
+    objects = _ConversationObjects(kind, context_parameter(method))
+    own = _EXECUTION_FIELDS - {"close", "forget"}
+    return ExecutableTool(
+        tool=made.tool,
+        function=objects.run,
+        arguments=made.arguments,
+        **{
+            "close": objects.close,
+            "forget": objects.forget,
+            **{key: definition[key] for key in own.intersection(definition)},
+        },
+    )
+
+
+class _ConversationObjects:
+    """The objects of one stateful tool, by conversation."""
+
+    def __init__(self, kind: Callable[[ToolContext], Any], context_parameter: str | None) -> None:
+        self._kind = kind
+        self._context_parameter = context_parameter
+        self._objects: dict[str, Any] = {}
+
+    async def run(self, *, tool_context: ToolContext, **arguments: Any) -> Any:
+        """Call the conversation's object."""
+        found = self._objects.get(tool_context.conversation)
+        if found is None:
+            found = self._objects[tool_context.conversation] = self._kind(tool_context)
+        if self._context_parameter is not None:
+            arguments[self._context_parameter] = tool_context
+        function = found.__call__
+        return await call_function(function, arguments)
+
+    async def forget(self, conversation: str) -> None:
+        """Close the conversation's object; log a failure."""
+        found = self._objects.pop(conversation, None)
+        close = getattr(found, "aclose", None) or getattr(found, "close", None)
+        if close is None:
+            return
+        try:
+            await call_function(close, {})
+        except Exception:  # noqa: BLE001  # a tool's clean-up may raise anything
+            log_failure(_log, "%r failed while it was closed", type(found).__name__)
+
+    async def close(self) -> None:
+        """Close all objects."""
+        for conversation in list(self._objects):
+            await self.forget(conversation)

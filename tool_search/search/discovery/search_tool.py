@@ -1,0 +1,279 @@
+"""The tool that a model calls to find tools."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+from tool_search.catalog.near_copies import copies_of
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.discovery.definitions import (
+    CALL_TOOL_NAME,
+    call_tool_definition,
+    clean_description,
+    clean_match,
+    instructed,
+)
+from tool_search.core.results import SearchMatch, SearchResult, ToolSearchIndex
+from tool_search.core.values.clean_text import quoted
+from tool_search.core.values.redaction import log_failure
+from tool_search.i18n import Language, text
+from tool_search.search.discovery.catalog_language import catalog_languages, languages_text
+from tool_search.search.discovery.queries import (
+    MAX_QUERIES,
+    has_words,
+    joined_queries,
+    merged_results,
+    read_queries,
+)
+from tool_search.search.index.older_first import search_older_first
+from tool_search.search.index.scores import count_near_best
+from tool_search.search.text.query_language import selected_names
+
+__all__ = [
+    "CALL_TOOL_NAME",
+    "ToolSearchTool",
+    "call_tool_definition",
+    "clean_description",
+    "clean_match",
+    "instructed",
+]
+
+_MAX_RESULTS = 5
+_MAX_TOOL_DESCRIPTION_CHARS = 1200
+_MAX_SELECTED = 50
+_MAX_QUERY_HINT_CHARS = 100
+_EXACT = 1.0
+_log = logging.getLogger(__name__)
+
+
+class _Found(NamedTuple):
+    """The result of one query, with the names of tools that the query lists."""
+
+    result: SearchResult
+    selected: frozenset[str]
+
+
+class ToolSearchTool:
+    """The search tool of one conversation, over one catalog.
+
+    Args:
+        index: Searches the catalog's deferred tools.
+        catalog: The tools.
+        name: The tool's name, `search_tool_name` in the configuration.
+        max_results: The largest number of matches of one query, and the default.
+        max_results_total: The largest number of matches of all queries of a call, if it is
+            more than `max_results` and than the number of queries.
+        language: The language of the description and the hints.
+    """
+
+    def __init__(
+        self,
+        index: ToolSearchIndex,
+        catalog: ToolCatalog,
+        *,
+        name: str = "tool_search",
+        max_results: int = _MAX_RESULTS,
+        max_results_total: int = 8,
+        language: Language = "en-US",
+    ) -> None:
+        self._index = index
+        self._catalog = catalog
+        self._max_results = max_results
+        self._max_results_total = max(max_results, max_results_total)
+        # A smaller number is an owner's wish for few tools, however a model asks.
+        self._max_alone = self._max_results_total if max_results >= _MAX_RESULTS else max_results
+        self._language = language
+        self._total = sum(map(catalog.is_open, catalog.deferred))
+        self._name = name
+
+    def definition(self) -> Tool:
+        """Return the search tool as a definition; its text depends on the catalog."""
+        queries = {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": text("search_tool.queries", self._language),
+        }
+        limit = {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": self._max_alone,
+            "description": text("search_tool.limit", self._language),
+        }
+        return Tool(
+            name=self._name,
+            kind="builtin",
+            description=self._description(),
+            parameters={
+                "type": "object",
+                "properties": {"queries": queries, "limit": limit},
+                "required": ["queries"],
+            },
+        )
+
+    def run(
+        self,
+        arguments: Mapping[str, Any],
+        *,
+        callable_now: Container[str] = (),
+        discovered: int = 0,
+        allowed: Callable[[str], bool] | None = None,
+    ) -> SearchResult:
+        """Answer one call; no arguments of a model raise.
+
+        Args:
+            arguments: The arguments as the model wrote them.
+            callable_now: Names of tools that need no search; found ones are in `loaded`.
+            discovered: The number of deferred tools among them.
+            allowed: Returns True for the name of a tool that this caller may call.
+        """
+        queries = read_queries(arguments)
+        shown = joined_queries(queries)
+        asked = [query for query in queries if has_words(query)]
+        if not asked:
+            return SearchResult(query=shown, error=text("search.query_empty", self._language))
+        if not self._total and not self._catalog.deferred:
+            return SearchResult(query=shown, hint=text("search.nothing", self._language))
+        # A list of one need may use the places that other needs would have had: of a model's
+        # own queries, right tools found rise from .75 to .80 (benchmarks/model_queries.md).
+        is_list = arguments.get("queries") is not None
+        most = self._max_alone if is_list and len(asked) == 1 else self._max_results
+        limit = self._limit(arguments.get("limit"), most)
+        try:
+            found = [
+                self._find(query, limit, callable_now, discovered, allowed)
+                for query in asked[:MAX_QUERIES]
+            ]
+        except Exception as exc:  # noqa: BLE001  # engines are pluggable; a search must never end a bot's turn
+            log_failure(_log, "the search for %r failed", shown)
+            cause = f"{type(exc).__name__}: {exc}"
+            return SearchResult(
+                query=shown, error=text("search.unavailable", self._language, cause=cause)
+            )
+        return self._answer(shown, found, limit, left_out=len(asked) - len(found))
+
+    def _find(
+        self,
+        query: str,
+        limit: int,
+        callable_now: Container[str],
+        discovered: int,
+        allowed: Callable[[str], bool] | None,
+    ) -> _Found:
+        """Return the result of one query, as a model reads it."""
+        listed = selected_names(query)
+        found = search_older_first(
+            self._index,
+            query,
+            limit=max(limit + discovered, min(len(listed), _MAX_SELECTED)),
+            allowed=allowed,
+            copies=copies_of(self._catalog),
+            tools=self._catalog,
+        )
+        exact = (match.name for match in found.matches if listed and match.score >= _EXACT)
+        selected = frozenset(exact)
+        limit = max(limit, len(selected))
+        matches: list[SearchMatch] = []
+        loaded: list[str] = []
+        for match in self._near_best(found.matches, limit, callable_now):
+            if len(matches) == limit:
+                break
+            if match.name in callable_now:
+                loaded.append(match.name)
+            else:
+                matches.append(clean_match(match))
+        result = SearchResult(
+            query=joined_queries([query]),
+            matches=tuple(matches),
+            loaded=tuple(loaded[:limit]),
+            total_found=found.total_found,
+            total_tools=self._total,
+            unmatched=found.unmatched,
+        )
+        return _Found(result, selected)
+
+    def _near_best(
+        self, matches: Sequence[SearchMatch], limit: int, callable_now: Container[str]
+    ) -> Sequence[SearchMatch]:
+        """Return the matches that are worth a place in the model's list.
+
+        If the best one is callable already, later ones do not fill up the answer.
+        """
+        if not getattr(self._index, "has_comparable_scores", False):
+            return matches
+        kept = matches[: count_near_best([match.score for match in matches])]
+        return kept[:limit] if kept and kept[0].name in callable_now else kept
+
+    def _answer(
+        self, shown: str, found: Sequence[_Found], limit: int, *, left_out: int
+    ) -> SearchResult:
+        """Return the answer to a call, within its budget.
+
+        Args:
+            shown: The queries as the answer repeats them.
+            found: The result of each query that was searched.
+            limit: The largest number of matches of one query.
+            left_out: The number of queries that were not searched.
+        """
+        results = [each.result for each in found]
+        if len(results) == 1:
+            return replace(results[0], query=shown, hint=self._hint(results, left_out))
+        budget = min(limit * len(results), max(self._max_results_total, len(results)))
+        selected = frozenset[str]().union(*(each.selected for each in found))
+        merged = merged_results(results, limit=budget, selected=selected)
+        return replace(merged, query=shown, hint=self._hint(results, left_out))
+
+    def _hint(self, results: Sequence[SearchResult], left_out: int) -> str | None:
+        """Return what a model should know of needs that got no new tool; None for nothing."""
+        say = self._language
+        hints = []
+        if not any(result.matches for result in results):
+            is_loaded = any(result.loaded for result in results)
+            hints.append(text("search.available" if is_loaded else "search.no_match", say))
+        elif len(results) > 1:
+            available = [name for each in results if not each.matches for name in each.loaded]
+            if available:
+                names = ", ".join(dict.fromkeys(available))
+                hints.append(text("search.available_names", say, names=names))
+            missed = [each.query for each in results if not each.names]
+            if missed:
+                queries = " | ".join(query[:_MAX_QUERY_HINT_CHARS] for query in missed)
+                hints.append(text("search.no_match_for", say, queries=queries))
+        if left_out:
+            hints.append(text("search.too_many", say, count=MAX_QUERIES))
+        return "; ".join(hints) or None
+
+    @staticmethod
+    def _limit(value: object, most: int) -> int:
+        if isinstance(value, str) and value.strip().isdecimal():
+            value = int(value.strip()[:9])
+        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 1:
+            return int(min(value, most))
+        return most
+
+    def _description(self) -> str:
+        described = self._catalog.once(catalog_languages)
+        parts = (
+            text("search_tool.description", self._language, total=self._total),
+            languages_text(described, self._language),
+        )
+        head = " ".join(filter(None, parts))
+        servers = self._catalog.servers
+        # No more than these can fit: a name in quotes, a count and a comma take eight characters.
+        counts = [
+            f"{quoted(server)} ({count})"
+            for server, count in islice(servers.items(), _MAX_TOOL_DESCRIPTION_CHARS // 8)
+        ]
+        for kept in range(len(counts), 0, -1):
+            listed = counts[:kept]
+            if kept < len(servers):
+                rest = len(servers) - kept
+                listed.append(text("search_tool.servers_more", self._language, count=rest))
+            line = text("search_tool.servers", self._language, servers=", ".join(listed))
+            if len(head) + 1 + len(line) <= _MAX_TOOL_DESCRIPTION_CHARS:
+                return f"{head} {line}"
+        return head

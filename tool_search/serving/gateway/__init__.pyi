@@ -1,0 +1,14 @@
+from tool_search.serving.gateway.answers import Hit as Hit
+from tool_search.serving.gateway.answers import call_tool as call_tool
+from tool_search.serving.gateway.answers import schemas_text as schemas_text
+from tool_search.serving.gateway.answers import search_text as search_text
+from tool_search.serving.gateway.answers import search_tool as search_tool
+from tool_search.serving.gateway.config import GatewayConfig as GatewayConfig
+from tool_search.serving.gateway.exposure import ExposedTools as ExposedTools
+from tool_search.serving.gateway.exposure import ExposureSettings as ExposureSettings
+from tool_search.serving.gateway.gateway import Gateway as Gateway
+from tool_search.serving.gateway.loading import gateway_config as gateway_config
+from tool_search.serving.gateway.loading import load_gateway_config as load_gateway_config
+from tool_search.serving.gateway.names import GatewayNames as GatewayNames
+from tool_search.serving.gateway.names import gateway_name as gateway_name
+from tool_search.serving.gateway.names import split_name as split_name

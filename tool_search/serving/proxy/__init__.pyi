@@ -1,0 +1,10 @@
+from tool_search.serving.proxy.app import ToolSearchProxy as ToolSearchProxy
+from tool_search.serving.proxy.report import Report as Report
+from tool_search.serving.proxy.settings import ClientMatch as ClientMatch
+from tool_search.serving.proxy.settings import ClientRule as ClientRule
+from tool_search.serving.proxy.settings import ListenSettings as ListenSettings
+from tool_search.serving.proxy.settings import ProxyConfig as ProxyConfig
+from tool_search.serving.proxy.settings import StateSettings as StateSettings
+from tool_search.serving.proxy.settings import UpstreamSettings as UpstreamSettings
+from tool_search.serving.proxy.settings import load_proxy_config as load_proxy_config
+from tool_search.serving.proxy.settings import proxy_config as proxy_config

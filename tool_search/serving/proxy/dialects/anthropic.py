@@ -1,0 +1,467 @@
+"""Anthropic's Messages, as a proxy reads and changes it.
+
+Sources: Anthropic, "Messages API", "Streaming messages" (events, indexes of content blocks),
+"Prompt caching" (`cache_control`), "Tool use" (results come first in a message), "Extended
+thinking" (blocks go back unchanged).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from tool_search.adapters.anthropic.wire import to_wire
+from tool_search.adapters.hosts.chain import ChainItem
+from tool_search.core.messages import RequestPlan
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.values.json import compact_json, read_json
+from tool_search.serving.proxy.dialects.base import (
+    JSON,
+    CallAnswers,
+    Emulated,
+    ListedTool,
+    ReplyStream,
+    SentEvent,
+    VisibleCall,
+    WireCall,
+    WireDialect,
+    WireTool,
+    without_space,
+)
+
+__all__ = ["AnthropicMessages"]
+
+_PLAIN = (None, "custom")
+_SEARCH_TOOL = "tool_search_tool"
+# Text of a message without content: a request with an empty message is refused.
+_EMPTY = "…"
+_THINKING = ("thinking", "redacted_thinking")
+# Texts of a block that come in pieces, by their keys in a delta.
+_TEXTS = ("text", "thinking", "signature")
+
+
+class AnthropicMessages(WireDialect):
+    """Anthropic's Messages."""
+
+    name = "anthropic"
+    path = "/v1/messages"
+
+    def tools(self, body: JSON) -> tuple[list[WireTool], list[JSON]]:
+        """Return the functions of a request, and the tools that the provider runs itself."""
+        own: list[WireTool] = []
+        others: list[JSON] = []
+        for entry in body.get("tools") or ():
+            name = entry.get("name")
+            if entry.get("type") in _PLAIN and "input_schema" in entry and isinstance(name, str):
+                own.append(WireTool(entry, name))
+            else:
+                others.append(entry)
+        return own, others
+
+    def defers(self, body: JSON) -> bool:
+        """True if a client defers tools by itself, or refers to them."""
+        return any(
+            entry.get("defer_loading") or _is_search(entry) for entry in body.get("tools") or ()
+        ) or any(True for item in self.items(body) for _ in _references(item))
+
+    def emulated(self, body: JSON) -> Emulated:
+        """Return the request for a provider that does not know deferred tools.
+
+        Without a search of the service, the client searches by itself, and the deferred tools
+        that the history refers to are declared, in its order: so the list grows at its end.
+        """
+        items, tools = self.items(body), body.get("tools") or []
+        found = dict.fromkeys(
+            name
+            for item in items
+            for name in (*_references(item), *(call.name for call in self.calls(item)))
+        )
+        searches = any(map(_is_search, tools))
+        shown = [entry for entry in tools if not _is_search(entry)]
+        if not searches:
+            required = (name for _, name in self.required_tools(body))
+            shown = _undeferred(shown, [*found, *required])
+        emulated = {**body, "tools": shown, "messages": [_with_names(item) for item in items]}
+        return Emulated(emulated, tuple(found), is_searched=searches)
+
+    def write_tools(
+        self, given: Sequence[JSON], listed: Sequence[ListedTool], others: Sequence[JSON]
+    ) -> list[JSON]:
+        """Return the list of tools: first the provider's own, which no discovery moves."""
+        written = [_written(entry) for entry in listed]
+        marked = [entry["cache_control"] for entry in given if entry.get("cache_control")]
+        own = next((i for i, entry in enumerate(listed) if entry.own is not None), None)
+        # A mark on a tool that waits is refused, and one that is left out would be lost.
+        if marked and own is not None and not any("cache_control" in each for each in written):
+            written[own] = {**written[own], "cache_control": marked[-1]}
+        return [*others, *written]
+
+    def required_tools(self, body: JSON) -> list[tuple[str | None, str]]:
+        """Return the namespaces and names that `tool_choice` names."""
+        choice = body.get("tool_choice")
+        if not isinstance(choice, dict) or not isinstance(choice.get("name"), str):
+            return []
+        return [(None, choice["name"])]
+
+    def write_system(self, body: JSON, instruct: Callable[[str], str]) -> None:
+        """Put the instructions of a search into a request, which is changed in place."""
+        system = body.get("system")
+        if not isinstance(system, list):
+            body["system"] = instruct(system if isinstance(system, str) else "")
+            return
+        # Marks of the cache are on the client's own blocks, so these stay as they are.
+        before = _joined(system)
+        if instruct(before) != before:
+            body["system"] = [*system, {"type": "text", "text": instruct("")}]
+
+    def chain_item(self, item: JSON) -> ChainItem | None:
+        """Return what no client changes of an item; None for one that clients may drop."""
+        blocks = _blocks(item)
+        ids = [str(b.get("id")) for b in blocks if b.get("type") == "tool_use"]
+        ids += [str(b.get("tool_use_id")) for b in blocks if b.get("type") == "tool_result"]
+        # Clients add reminders to messages with results, and take them out later.
+        text = "" if ids else _joined(blocks)
+        text = without_space(text) if self.is_reply(item) else text
+        return ChainItem(str(item.get("role")), text, tuple(ids))
+
+    def is_reply(self, item: JSON) -> bool:
+        """True for an item of the model."""
+        return item.get("role") == "assistant"
+
+    def asked(self, item: JSON) -> str | None:
+        """Return the text of the user's message; None for any other item."""
+        blocks = _blocks(item)
+        if item.get("role") != "user" or any(b.get("type") == "tool_result" for b in blocks):
+            return None
+        return _joined(blocks)
+
+    def calls(self, item: JSON) -> list[WireCall]:
+        """Return the calls in an item of the model, in order."""
+        if not self.is_reply(item):
+            return []
+        return [
+            WireCall(str(b.get("id")), str(b.get("name")), compact_json(b.get("input") or {}))
+            for b in _blocks(item)
+            if b.get("type") == "tool_use"
+        ]
+
+    def answered(self, item: JSON) -> list[tuple[str, bool]]:
+        """Return the ids of the calls that an item answers, and True for those that failed."""
+        return [
+            (str(b.get("tool_use_id")), bool(b.get("is_error")))
+            for b in _blocks(item)
+            if b.get("type") == "tool_result"
+        ]
+
+    def reply_items(self, reply: JSON) -> list[JSON]:
+        """Return a provider's reply as the items that the next request has."""
+        content = reply.get("content") or []
+        return [{"role": "assistant", "content": content}] if content else []
+
+    def without_thinking(self, body: JSON, items: list[JSON]) -> tuple[JSON, list[JSON]]:
+        """Return a request and its history without the thinking of earlier replies."""
+        plain = [_without_thinking(item) if self.is_reply(item) else item for item in items]
+        thinking = body.get("thinking")
+        is_budget = isinstance(thinking, dict) and thinking.get("type") == "enabled"
+        # Thinking with a budget is refused while calls of a reply without any are answered.
+        if is_budget and plain and self.answered(plain[-1]):
+            return {**body, "thinking": {"type": "disabled"}}, plain
+        return body, plain
+
+    def is_cut(self, reply: JSON) -> bool:
+        """True if the provider cut a reply off, so that its last call may be broken."""
+        return reply.get("stop_reason") in ("max_tokens", "model_context_window_exceeded")
+
+    def visible_items(self, replies: Sequence[JSON], answers: CallAnswers) -> list[JSON]:
+        """Return the provider's replies as the client sends them back."""
+        return self.reply_items({"content": _visible_blocks(replies, answers)})
+
+    def result_items(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
+        """Return the results at the end of a plan's history as items: one message."""
+        message: JSON = to_wire(plan, profile, stream=False)["messages"][-1]
+        return [_without_marks(message)]
+
+    def own_tools(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
+        """Return the `tools` of a plan, in its order."""
+        return [_unmarked(tool) for tool in to_wire(plan, profile, stream=False).get("tools", ())]
+
+    def with_later(self, items: Iterable[JSON], later: Sequence[JSON]) -> list[JSON]:
+        """Return the items after a reply, with results that the client has not seen first."""
+        rest = list(items)
+        if not rest or rest[0].get("role") != "user":
+            return [*later, *rest]
+        blocks = [*(b for item in later for b in _blocks(item)), *_blocks(rest[0])]
+        # A message is refused in which a result follows anything else.
+        ordered = sorted(blocks, key=lambda block: block.get("type") != "tool_result")
+        return [{**rest[0], "content": ordered}, *rest[1:]]
+
+    def stream(self, holds: Callable[[str, str | None], bool], body: JSON) -> ReplyStream:
+        """Return a reader of streamed replies."""
+        return _MessageStream(holds, body)
+
+    def merged(self, replies: Sequence[JSON], answers: CallAnswers) -> JSON:
+        """Return the one reply that the client sees."""
+        last, content = replies[-1], _visible_blocks(replies, answers)
+        return {
+            **last,
+            "id": replies[0].get("id"),
+            "content": content,
+            "stop_reason": _stop_reason(
+                last.get("stop_reason"), any(b.get("type") == "tool_use" for b in content)
+            ),
+            "usage": _usage([reply.get("usage") or {} for reply in replies]),
+        }
+
+    def error_body(self, status: int, message: str) -> JSON:
+        """Return the dialect's form of an error of the proxy itself."""
+        kind = "invalid_request_error" if 400 <= status < 500 else "api_error"
+        return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+class _MessageStream(ReplyStream):
+    """A message whose blocks come from one or more messages."""
+
+    def __init__(self, holds: Callable[[str, str | None], bool], body: JSON) -> None:
+        super().__init__(holds, body)
+        self._next_index = 0
+        self._has_call = False
+        self._usages: list[JSON] = []
+        self.begin_step()
+
+    def begin_step(self) -> None:
+        """Prepare for the events of the provider's next message."""
+        self._message: JSON = {}
+        self._blocks: dict[int, JSON] = {}
+        self._pieces: dict[int, list[str]] = {}
+        self._indexes: dict[int, int] = {}
+        self._delta: JSON = {}
+        self._is_complete = False
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the provider's last message has come to its end."""
+        return self._is_complete
+
+    def read(self, event: SentEvent) -> Iterator[SentEvent]:
+        """Take in an event of the provider, and yield those that the client sees."""
+        data, kind = event.data, event.data.get("type")
+        if kind == "message_start":
+            self._message = dict(data.get("message") or {})
+            self._usages.append(dict(self._message.get("usage") or {}))
+            if not self.has_begun:
+                self.has_begun = True
+                yield event
+        elif kind == "message_delta":
+            self._delta = data
+            usage = self._usages[-1] if self._usages else {}
+            usage.update({k: v for k, v in (data.get("usage") or {}).items() if v is not None})
+        elif kind == "message_stop":
+            self._is_complete = True
+        elif kind == "error":
+            self.failed = True
+            yield event
+        elif "index" in data:
+            self._extend(data)
+            if data["index"] in self._indexes:
+                yield SentEvent(event.name, {**data, "index": self._indexes[data["index"]]})
+        else:
+            yield event
+
+    def _extend(self, data: JSON) -> None:
+        index, kind = data["index"], data.get("type")
+        if kind == "content_block_start":
+            block = self._blocks[index] = dict(data.get("content_block") or {})
+            is_call = block.get("type") == "tool_use"
+            if not is_call or not self.holds(str(block.get("name")), None):
+                self._indexes[index] = self._next_index
+                self._next_index += 1
+                self._has_call |= is_call
+        elif kind == "content_block_delta" and index in self._blocks:
+            self._extend_block(self._blocks[index], data.get("delta") or {}, index)
+        elif kind == "content_block_stop" and index in self._pieces:
+            self._blocks[index]["input"] = _parsed("".join(self._pieces.pop(index)))
+
+    def _extend_block(self, block: JSON, delta: JSON, index: int) -> None:
+        for key in _TEXTS:
+            if isinstance(delta.get(key), str):
+                block[key] = str(block.get(key) or "") + delta[key]
+        if isinstance(delta.get("partial_json"), str):
+            self._pieces.setdefault(index, []).append(delta["partial_json"])
+        if "citation" in delta:
+            block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+
+    def reply(self) -> JSON:
+        """Return the provider's last message, as a whole one would have come."""
+        usage = self._usages[-1] if self._usages else {}
+        content = [block for _, block in sorted(self._blocks.items())]
+        return {**self._message, **(self._delta.get("delta") or {})} | {
+            "content": content,
+            "usage": usage,
+        }
+
+    def release(self, call_id: str, visible: VisibleCall) -> Iterator[SentEvent]:
+        """Yield the events of a call that was held back."""
+        index = self._next_index
+        self._next_index += 1
+        self._has_call = True
+        kept = next(b for b in self._blocks.values() if str(b.get("id")) == call_id)
+        block = {**kept, "name": visible.name, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": visible.arguments}
+        for kind, more in (
+            ("content_block_start", {"content_block": block}),
+            ("content_block_delta", {"delta": delta}),
+            ("content_block_stop", {}),
+        ):
+            yield SentEvent(kind, {"type": kind, "index": index, **more})
+
+    def finish(self) -> Iterator[SentEvent]:
+        """Yield the events that end the message."""
+        delta = dict(self._delta.get("delta") or {})
+        delta["stop_reason"] = _stop_reason(delta.get("stop_reason"), self._has_call)
+        end = {**self._delta, "type": "message_delta", "delta": delta}
+        yield SentEvent("message_delta", {**end, "usage": _usage(self._usages)})
+        yield SentEvent("message_stop", {"type": "message_stop"})
+
+    def error(self, status: int, body: JSON | None, message: str) -> Iterator[SentEvent]:
+        """Yield Anthropic's `error` event."""
+        own = AnthropicMessages().error_body(status or 502, message)
+        yield SentEvent("error", body if body and body.get("type") == "error" else own)
+
+
+def _undeferred(tools: Sequence[JSON], found: Iterable[str]) -> list[JSON]:
+    """Return the tools that are not deferred, then those that were found, without marks of it."""
+    waiting = {str(tool.get("name")): tool for tool in tools if tool.get("defer_loading")}
+    named = [waiting[name] for name in dict.fromkeys(found) if name in waiting]
+    shown = [*(tool for tool in tools if not tool.get("defer_loading")), *named]
+    return [{k: v for k, v in tool.items() if k != "defer_loading"} for tool in shown]
+
+
+def _is_search(entry: JSON) -> bool:
+    """True for the service's own search, whose type has the date of its version."""
+    return str(entry.get("type") or "").startswith(_SEARCH_TOOL)
+
+
+def _references(item: JSON) -> Iterator[str]:
+    """Yield the names of tools that results in a message refer to."""
+    for block in _blocks(item):
+        content = block.get("content")
+        if block.get("type") == "tool_search_tool_result" and isinstance(content, dict):
+            content = content.get("tool_references")
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, dict) and part.get("type") == "tool_reference":
+                yield str(part.get("tool_name"))
+
+
+def _with_names(item: JSON) -> JSON:
+    """Return a message whose references are text, without searches of the service."""
+    if not isinstance(item.get("content"), list):
+        return item
+    blocks = [
+        block
+        for block in _blocks(item)
+        if block.get("type") != "tool_search_tool_result"
+        and not (
+            block.get("type") == "server_tool_use"
+            and str(block.get("name")).startswith(_SEARCH_TOOL)
+        )
+    ]
+    named = [_named(block) for block in blocks]
+    return {**item, "content": named or [{"type": "text", "text": _EMPTY}]}
+
+
+def _named(block: JSON) -> JSON:
+    content = block.get("content")
+    if block.get("type") != "tool_result" or not isinstance(content, list):
+        return block
+    names = [
+        str(part.get("tool_name"))
+        for part in content
+        if isinstance(part, dict) and part.get("type") == "tool_reference"
+    ]
+    if not names:
+        return block
+    rest = [
+        part
+        for part in content
+        if not (isinstance(part, dict) and part.get("type") == "tool_reference")
+    ]
+    return {**block, "content": [{"type": "text", "text": compact_json(names)}, *rest]}
+
+
+def _written(entry: ListedTool) -> JSON:
+    """Return an entry of the list; a deferred tool has no mark, which would be refused."""
+    if entry.wire is None:
+        return entry.own or {}
+    if not entry.deferred:
+        return {k: v for k, v in entry.wire.definition.items() if k != "defer_loading"}
+    return {**_unmarked(entry.wire.definition), "defer_loading": True}
+
+
+def _unmarked(tool: JSON) -> JSON:
+    return {key: value for key, value in tool.items() if key != "cache_control"}
+
+
+def _without_thinking(message: JSON) -> JSON:
+    blocks = [block for block in _blocks(message) if block.get("type") not in _THINKING]
+    if len(blocks) == len(_blocks(message)):
+        return message
+    return {**message, "content": blocks or [{"type": "text", "text": _EMPTY}]}
+
+
+def _without_marks(message: JSON) -> JSON:
+    return {**message, "content": [_unmarked(block) for block in _blocks(message)]}
+
+
+def _blocks(item: JSON) -> list[JSON]:
+    content = item.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
+
+
+def _joined(blocks: Iterable[Any]) -> str:
+    return "".join(
+        b["text"]
+        for b in blocks
+        if isinstance(b, dict) and b.get("type") == "text" and isinstance(b.get("text"), str)
+    )
+
+
+def _visible_blocks(replies: Sequence[JSON], answers: CallAnswers) -> list[JSON]:
+    visible: list[JSON] = []
+    for reply in replies:
+        released: list[JSON] = []
+        for block in reply.get("content") or ():
+            call_id = str(block.get("id")) if block.get("type") == "tool_use" else ""
+            if call_id not in answers:
+                visible.append(block)
+                continue
+            shown = answers[call_id]
+            if shown is not None:
+                arguments = _parsed(shown.arguments)
+                released.append({**block, "name": shown.name, "input": arguments})
+        # A stream gives them after the blocks that it passed on at once.
+        visible += released
+    return visible
+
+
+def _stop_reason(reason: object, has_call: bool) -> object:
+    """Return the reason as it fits what the client sees: no call, no `tool_use`."""
+    return "end_turn" if reason == "tool_use" and not has_call else reason
+
+
+def _usage(usages: Sequence[JSON]) -> JSON:
+    """Return the input of the last reply and the output of all.
+
+    Clients compute from the input how full the context is; a sum would let them compact early.
+    """
+    output = sum(int(usage.get("output_tokens") or 0) for usage in usages)
+    return {**(usages[-1] if usages else {}), "output_tokens": output}
+
+
+def _parsed(text: str) -> Any:
+    """Return the arguments that a model wrote; what is broken stays as text."""
+    try:
+        return read_json(text or "{}")
+    except (ValueError, RecursionError):
+        return {"_raw": text}

@@ -1,0 +1,438 @@
+"""OpenAI's Chat Completions, as a proxy reads and changes it.
+
+Sources: OpenAI, "Chat Completions API" (chunks, indexes of tool calls, `stream_options`),
+"Function calling" (`tool_choice`, `allowed_tools`); DeepSeek, "Thinking mode" (a reply's
+`reasoning_content` goes back with its calls); Moonshot AI, "Dynamic tool loading" (a system
+message with `tools` and without content).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from uuid import uuid4
+
+from tool_search.adapters.hosts.chain import ChainItem
+from tool_search.adapters.openai_chat.wire import to_wire
+from tool_search.core.messages import RequestPlan
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.values.json import read_object
+from tool_search.serving.proxy.dialects.base import (
+    JSON,
+    CallAnswers,
+    ListedTool,
+    ReplyStream,
+    SentEvent,
+    VisibleCall,
+    WireCall,
+    WireTool,
+    without_space,
+)
+from tool_search.serving.proxy.dialects.openai import OpenAIDialect, item_text, summed_usage
+
+__all__ = ["OpenAIChat"]
+
+_SYSTEM = ("system", "developer")
+_MAX_CHOICES = 1
+# Fields of a delta that come once, or are repeated, and never come in pieces.
+_WHOLE = ("id", "type", "role", "name")
+_usage = partial(summed_usage, before="prompt_tokens", after="completion_tokens")
+
+
+class OpenAIChat(OpenAIDialect):
+    """OpenAI's Chat Completions."""
+
+    name = "openai_chat"
+    path = "/v1/chat/completions"
+
+    def is_kept(self, body: JSON) -> bool:
+        """True if the service keeps the reply to a request, under its id."""
+        return body.get("store") is True
+
+    def is_searchable(self, body: JSON) -> bool:
+        """True if a hidden exchange can be part of the request.
+
+        Several choices are several conversations, and would need a search each.
+        """
+        return bool(self.items(body)) and (body.get("n") or 1) <= _MAX_CHOICES
+
+    def tools(self, body: JSON) -> tuple[list[WireTool], list[JSON]]:
+        """Return the functions of a request, and the tools that the provider runs itself."""
+        own: list[WireTool] = []
+        others: list[JSON] = []
+        for entry in body.get("tools") or ():
+            function = entry.get("function") if entry.get("type") == "function" else None
+            if isinstance(function, dict) and isinstance(function.get("name"), str):
+                own.append(WireTool(entry, function["name"]))
+            else:
+                others.append(entry)
+        return own, others
+
+    def write_tools(
+        self,
+        given: Sequence[JSON],  # noqa: ARG002  # for formats with marks in definitions
+        listed: Sequence[ListedTool],
+        others: Sequence[JSON],
+    ) -> list[JSON]:
+        """Return the list of tools: first the provider's own, which no discovery moves."""
+        own = (entry.own or {} if entry.wire is None else entry.wire.definition for entry in listed)
+        return [*others, *own]
+
+    def required_tools(self, body: JSON) -> list[tuple[str | None, str]]:
+        """Return the namespaces and names that `tool_choice` names."""
+        choice = body.get("tool_choice")
+        if not isinstance(choice, dict):
+            return []
+        allowed = choice.get("allowed_tools")
+        named = allowed.get("tools") if isinstance(allowed, dict) else [choice]
+        functions = (each.get("function") for each in named or () if isinstance(each, dict))
+        return [(None, str(f["name"])) for f in functions if isinstance(f, dict) and "name" in f]
+
+    def write_system(self, body: JSON, instruct: Callable[[str], str]) -> None:
+        """Put the instructions of a search into a request, which is changed in place."""
+        messages = self.items(body)
+        first = messages[0] if messages and messages[0].get("role") in _SYSTEM else None
+        if first is None:
+            body["messages"] = [{"role": "system", "content": instruct("")}, *messages]
+            return
+        content = first.get("content")
+        if isinstance(content, list):
+            before = item_text(first)
+            more = [] if instruct(before) == before else [{"type": "text", "text": instruct("")}]
+            body["messages"] = [{**first, "content": [*content, *more]}, *messages[1:]]
+        else:
+            text = instruct(content if isinstance(content, str) else "")
+            body["messages"] = [{**first, "content": text}, *messages[1:]]
+
+    def chain_item(self, item: JSON) -> ChainItem | None:
+        """Return what no client changes of an item; None for one that clients may drop."""
+        ids = [str(call.get("id")) for call in _calls(item)]
+        if item.get("role") == "tool":
+            ids = [str(item.get("tool_call_id"))]
+        text = "" if ids else item_text(item)
+        text = without_space(text) if self.is_reply(item) else text
+        return ChainItem(str(item.get("role")), text, tuple(ids))
+
+    def is_reply(self, item: JSON) -> bool:
+        """True for an item of the model."""
+        return item.get("role") == "assistant"
+
+    def calls(self, item: JSON) -> list[WireCall]:
+        """Return the calls in an item of the model, in order."""
+        return [
+            WireCall(str(call.get("id")), _called(call), str(called.get("arguments") or ""))
+            for call in _calls(item)
+            for called in (call.get("function") or {},)
+        ]
+
+    def answered(self, item: JSON) -> list[tuple[str, bool]]:
+        """Return the ids of the calls that an item answers; the format has no failures."""
+        return [(str(item.get("tool_call_id")), False)] if item.get("role") == "tool" else []
+
+    def reply_items(self, reply: JSON) -> list[JSON]:
+        """Return a provider's reply as the items that the next request has."""
+        message = _message(reply)
+        return [message] if message else []
+
+    def is_cut(self, reply: JSON) -> bool:
+        """True if the provider cut a reply off, so that its last call may be broken."""
+        return bool(_choice(reply).get("finish_reason") == "length")
+
+    def visible_items(self, replies: Sequence[JSON], answers: CallAnswers) -> list[JSON]:
+        """Return the provider's replies as the client sends them back."""
+        return [_visible_message(replies, answers)]
+
+    def wire(self, plan: RequestPlan, profile: ProviderProfile) -> JSON:
+        """Return the request of a plan."""
+        return to_wire(plan, profile, stream=False)
+
+    def defined(self, item: JSON) -> list[tuple[str | None, str]]:
+        """Return the functions that a system message defines; none has a namespace."""
+        return [(None, name) for name in map(_function_name, _definitions(item))]
+
+    def without_defined(self, item: JSON, known: Collection[tuple[str | None, str]]) -> JSON | None:
+        """Return a system message without functions that are defined: Kimi refuses a second one."""
+        new = [each for each in _definitions(item) if (None, _function_name(each)) not in known]
+        if len(new) == len(_definitions(item)):
+            return item
+        return {**item, "tools": new} if new else None
+
+    def definitions_item(self, tools: Sequence[WireTool]) -> JSON:
+        """Return the system message from which on functions are defined."""
+        return {"role": "system", "tools": self.write_plain(tools)}
+
+    def with_definitions(
+        self, items: Sequence[JSON], tool_of: Callable[[str], WireTool | None]
+    ) -> list[JSON]:
+        """Return results whose definitions are as the client wrote them."""
+        return [
+            {**item, "tools": [_as_written(each, tool_of) for each in defined]}
+            if (defined := _definitions(item))
+            else item
+            for item in items
+        ]
+
+    def with_later(self, items: Iterable[JSON], later: Sequence[JSON]) -> list[JSON]:
+        """Return the items after a reply, with results that the client has not seen first.
+
+        Definitions follow all results of the reply: a message between them is refused.
+        """
+        rest = list(items)
+        own = next((i for i, each in enumerate(rest) if each.get("role") != "tool"), len(rest))
+        results = [item for item in later if not _definitions(item)]
+        definitions = [item for item in later if _definitions(item)]
+        return [*results, *rest[:own], *definitions, *rest[own:]]
+
+    def stream(self, holds: Callable[[str, str | None], bool], body: JSON) -> ReplyStream:
+        """Return a reader of streamed replies."""
+        return _ChunkStream(holds, body)
+
+    def merged(self, replies: Sequence[JSON], answers: CallAnswers) -> JSON:
+        """Return the one reply that the client sees."""
+        last, message = replies[-1], _visible_message(replies, answers)
+        choice = dict(_choice(last))
+        choice["message"] = message
+        reason = choice.get("finish_reason")
+        choice["finish_reason"] = _finish_reason(reason, bool(message.get("tool_calls")))
+        merged = {**last, "id": replies[0].get("id"), "choices": [choice]}
+        if last.get("usage"):
+            merged["usage"] = _usage([reply.get("usage") or {} for reply in replies])
+        return merged
+
+
+class _ChunkStream(ReplyStream):
+    """A completion whose chunks come from one or more completions."""
+
+    def __init__(self, holds: Callable[[str, str | None], bool], body: JSON) -> None:
+        super().__init__(holds, body)
+        self._next_index = 0
+        self._first_id: object = None
+        self._usages: list[JSON] = []
+        self._is_usage_apart = True
+        self._base: JSON = {}
+        self.begin_step()
+
+    def begin_step(self) -> None:
+        """Prepare for the chunks of the provider's next completion."""
+        self._message: JSON = {}
+        self._held: dict[int, bool] = {}
+        self._indexes: dict[int, int] = {}
+        self._places: dict[object, int] = {}
+        self._places_by_id: dict[tuple[object, str], int] = {}
+        self._reason: object = None
+        self._usage: JSON | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the provider's last completion has come to its end."""
+        return self._reason is not None
+
+    def read(self, event: SentEvent) -> Iterator[SentEvent]:
+        """Take in a chunk of the provider, and yield the part that the client sees."""
+        data = event.data
+        if data.get("error"):
+            self.failed = True
+            yield event
+            return
+        if data.get("usage"):
+            if self._usage is None:
+                self._usages.append({})
+            self._usage = self._usages[-1] = data["usage"]
+            self._is_usage_apart = not data.get("choices")
+        if data.get("choices") is None:
+            yield event
+            return
+        if self._first_id is None:
+            self._first_id = data.get("id")
+        base = {k: v for k, v in data.items() if k not in ("choices", "usage")}
+        self._base = {**base, "id": self._first_id}
+        for choice in data["choices"]:
+            self._reason = choice.get("finish_reason") or self._reason
+            delta = self._visible(dict(choice.get("delta") or {}))
+            if delta:
+                visible = {**choice, "delta": delta, "finish_reason": None}
+                yield SentEvent(event.name, {**self._base, "choices": [visible]})
+
+    def _visible(self, delta: JSON) -> JSON:
+        """Return the part of a delta that the client sees, and keep the whole."""
+        calls = delta.pop("tool_calls", None) or ()
+        _extend(self._message, delta)
+        if "role" in delta and self.has_begun:
+            del delta["role"]
+        shown = [call for each in calls for call in self._visible_call(each)]
+        if shown:
+            delta["tool_calls"] = shown
+        # A delta with a role begins the reply, even if nothing else is in it.
+        if not any(value not in (None, "", []) for value in delta.values()):
+            return {}
+        self.has_begun = True
+        return delta
+
+    def _visible_call(self, piece: JSON) -> Iterator[JSON]:
+        calls: list[JSON] = self._message.setdefault("tool_calls", [])
+        index = self._place(piece, calls)
+        call = calls[index]
+        _extend(call, {key: value for key, value in piece.items() if key != "index"})
+        name = _called(call)
+        if index not in self._held and name:
+            self._held[index] = self.holds(name, None)
+            if not self._held[index]:
+                self._indexes[index] = self._next_index
+                self._next_index += 1
+                # Pieces that came before the name.
+                yield {"index": self._indexes[index], **call}
+                return
+        if self._held.get(index) is False:
+            yield {**piece, "index": self._indexes[index]}
+
+    def _place(self, piece: JSON, calls: list[JSON]) -> int:
+        """Return the place of a piece's call, and begin a call if it is another one.
+
+        The id decides if there is one, since some services give every call the index 0 or
+        none, as Google's does; else the index.
+        """
+        key, call_id = piece.get("index"), piece.get("id")
+        name = _called(piece)
+        last = self._places.get(key)
+        known = self._places_by_id.get((key, call_id)) if call_id else None
+        place = last if known is None else known
+        if known is None and last is not None and name and _is_over(calls[last], call_id):
+            place = None
+        if place is None:
+            place = len(calls)
+            calls.append({})
+        self._places[key] = place
+        if call_id:
+            self._places_by_id[key, call_id] = place
+        return place
+
+    def reply(self) -> JSON:
+        """Return the provider's last completion, as a whole one would have come."""
+        for call in self._message.get("tool_calls") or ():
+            # Some services give calls no id, and a result needs one.
+            call["id"] = call.get("id") or f"call_{uuid4().hex}"
+        message = {"role": "assistant", "content": None, **self._message}
+        choice = {"index": 0, "message": message, "finish_reason": self._reason}
+        return {**self._base, "choices": [choice], "usage": self._usage}
+
+    def release(self, call_id: str, visible: VisibleCall) -> Iterator[SentEvent]:
+        """Yield the chunk of a call that was held back."""
+        kept = next(c for c in _calls(self._message) if str(c.get("id")) == call_id)
+        call = {"index": self._next_index, **_under(kept, visible)}
+        self._next_index += 1
+        yield self._chunk({"tool_calls": [call]}, None)
+
+    def finish(self) -> Iterator[SentEvent]:
+        """Yield the chunks that end the completion, with the usage where the provider has it."""
+        last = self._chunk({}, _finish_reason(self._reason, self._next_index > 0))
+        usage = {"usage": _usage(self._usages)} if self._usages else {}
+        if self._is_usage_apart:
+            yield last
+            if usage:
+                yield SentEvent(None, {**self._base, "choices": [], **usage})
+        else:
+            yield SentEvent(None, {**last.data, **usage})
+
+    def _chunk(self, delta: JSON, reason: object) -> SentEvent:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        return SentEvent(None, {**self._base, "choices": [choice]})
+
+    def error(self, status: int, body: JSON | None, message: str) -> Iterator[SentEvent]:
+        """Yield an event with the error, as services send it in a stream."""
+        own = OpenAIChat().error_body(status or 502, message)
+        yield SentEvent(None, body if body and "error" in body else own)
+
+    def end_mark(self) -> bytes:
+        """Return the mark that ends a stream."""
+        return b"data: [DONE]\n\n"
+
+
+def _extend(whole: JSON, delta: JSON) -> None:
+    """Add a piece: texts and lists grow, except for ids and names of kinds."""
+    for key, value in delta.items():
+        known = whole.get(key)
+        if isinstance(value, dict) and isinstance(known, dict):
+            _extend(known, value)
+        elif isinstance(value, str) and isinstance(known, str):
+            whole[key] = known if key in _WHOLE else known + value
+        elif isinstance(value, list) and isinstance(known, list):
+            whole[key] = [*known, *value]
+        elif value is not None or key not in whole:
+            whole[key] = dict(value) if isinstance(value, dict) else value
+
+
+def _choice(reply: JSON) -> JSON:
+    choices = reply.get("choices")
+    return choices[0] if isinstance(choices, list) and choices else {}
+
+
+def _is_over(call: JSON, next_id: object) -> bool:
+    """True if a piece with a name and this id begins another call."""
+    if not _called(call):
+        return False
+    if next_id and call.get("id"):
+        return bool(next_id != call["id"])
+    function = call.get("function") or {}
+    return read_object(str(function.get("arguments") or "")) not in (None, {})
+
+
+def _definitions(item: JSON) -> list[JSON]:
+    """Return the definitions in a system message, which replies and results do not have."""
+    tools = item.get("tools") if item.get("role") in _SYSTEM else None
+    return [each for each in tools if isinstance(each, dict)] if isinstance(tools, list) else []
+
+
+def _function_name(definition: JSON) -> str:
+    function = definition.get("function")
+    return str(function.get("name")) if isinstance(function, dict) else ""
+
+
+def _as_written(definition: JSON, tool_of: Callable[[str], WireTool | None]) -> JSON:
+    tool = tool_of(_function_name(definition))
+    return definition if tool is None else tool.definition
+
+
+def _message(reply: JSON) -> JSON:
+    message = _choice(reply).get("message")
+    return dict(message) if isinstance(message, dict) else {}
+
+
+def _calls(item: JSON) -> list[JSON]:
+    calls = item.get("tool_calls")
+    return [c for c in calls if isinstance(c, dict)] if isinstance(calls, list) else []
+
+
+def _called(call: JSON) -> str:
+    """Return the name that a call has, of a function or of a custom tool; empty: not yet."""
+    inner = call.get("function") or call.get("custom")
+    return str(inner.get("name") or "") if isinstance(inner, dict) else ""
+
+
+def _under(call: JSON, visible: VisibleCall) -> JSON:
+    function = {
+        **(call.get("function") or {}), "name": visible.name, "arguments": visible.arguments,
+    }  # fmt: skip
+    return {**call, "function": function}
+
+
+def _visible_message(replies: Sequence[JSON], answers: CallAnswers) -> JSON:
+    merged: JSON = {}
+    calls: list[JSON] = []
+    for reply in replies:
+        message = _message(reply)
+        own, released = _calls(message), []
+        _extend(merged, {key: value for key, value in message.items() if key != "tool_calls"})
+        for call in own:
+            call_id = str(call.get("id"))
+            shown = answers.get(call_id)
+            if call_id not in answers:
+                calls.append(call)
+            elif shown is not None:
+                released.append(_under(call, shown))
+        calls += released
+    return {**merged, "tool_calls": calls} if calls else merged
+
+
+def _finish_reason(reason: object, has_call: bool) -> object:
+    """Return the reason as it fits what the client sees: no call, no `tool_calls`."""
+    return "stop" if reason == "tool_calls" and not has_call else reason

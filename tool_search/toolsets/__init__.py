@@ -1,0 +1,1 @@
+"""Tools that really run: files, commands and pages of a workspace, and the toolbox of the demo."""
