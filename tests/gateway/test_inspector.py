@@ -14,7 +14,6 @@ from tool_search.serving.gateway import gateway_config
 from tool_search.serving.gateway.service import GatewayService
 from tool_search.serving.inspector.figures import figures
 from tool_search.serving.inspector.mcp_calls import McpRecords
-from tool_search.serving.inspector.recording import Recording
 from tool_search.serving.inspector.settings import InspectorSettings
 
 SEARCH = "search_available_tools"
@@ -38,8 +37,8 @@ class Waiting(FakeSource):
 @pytest.mark.parametrize("leaves", [False, True])
 async def test_a_call_under_way_has_a_row_that_its_end_replaces(*, leaves: bool) -> None:
     config = gateway_config({"mcpServers": {name: {"command": "never"} for name in SERVERS}})
-    records, source = McpRecords(Recording(InspectorSettings())), Waiting()
-    recorder = records.recording.recorder
+    records, source = McpRecords(InspectorSettings()), Waiting()
+    recorder = records.recorder
     service = GatewayService(config, source, records=records)
     await service.start()
     try:
@@ -53,7 +52,7 @@ async def test_a_call_under_way_has_a_row_that_its_end_replaces(*, leaves: bool)
         await asyncio.wait([call])
     finally:
         await service.aclose()
-    records.recording.settle()
+    records.settle()
 
     shown = json.loads(row)
     assert (shown["running"], shown["passed"], shown["conversation"]) == (
@@ -72,7 +71,7 @@ async def test_searches_and_calls_are_recorded() -> None:
         "mcpServers": {name: {"command": "never"} for name in SERVERS},
         "tool_search": {"maxToolsLimit": 3, "maxResults": 2},
     })  # fmt: skip
-    records = McpRecords(Recording(InspectorSettings(bodies=True)))
+    records = McpRecords(InspectorSettings(bodies=True))
     failed = {"send_mail": {"content": [{"type": "text", "text": "no"}], "isError": True}}
     service = GatewayService(config, FakeSource(tools_of(SERVERS), failed), records=records)
     await service.start()
@@ -83,10 +82,10 @@ async def test_searches_and_calls_are_recorded() -> None:
         await service.call_tool(client, SEARCH, {"query": "xyzzy"})
     finally:
         await service.aclose()
-    records.recording.settle()
-    (search, call, empty), catalogs = records.recording.recorder.all()
+    records.settle()
+    (search, call, empty), catalogs = records.recorder.all()
 
-    opened = records.recording.recorder.get(search.id)
+    opened = records.recorder.get(search.id)
     assert opened is not None
     best = opened.searched[0].queries[0].hits[0]
     assert best.name.endswith("send_mail")

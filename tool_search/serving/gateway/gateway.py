@@ -19,7 +19,6 @@ from tool_search.serving.gateway.loading import gateway_config, load_gateway_con
 from tool_search.serving.gateway.offer import OfferBuilder
 from tool_search.serving.gateway.service import GatewayService, ListsTools, language_of_gateway
 from tool_search.serving.inspector.mcp_calls import McpRecords
-from tool_search.serving.inspector.recording import Recording
 from tool_search.sources.registry import ChangeNotifier, RegistryFront, ToolRegistry
 from tool_search.stores.base import EvidenceStore
 from tool_search.stores.opening import open_store
@@ -74,7 +73,7 @@ class Gateway:
             store = open_store(self.config.store)
         self._store: Any = store
         inspector = self.config.inspector
-        self._records = McpRecords(Recording(inspector)) if inspector.enabled else None
+        self._records = McpRecords(inspector) if inspector.enabled else None
         settings = self.config if self._front is None else _of_front(self.config)
         self._service = GatewayService(
             settings, self._front or self._source, store=store, records=self._records
@@ -124,7 +123,7 @@ class Gateway:
             bare=bare,
             health=self.health,
             opened=self.opened,
-            recorder=self._records.recording.recorder if self._records else None,
+            recorder=self._records.recorder if self._records else None,
         )
 
     async def serve_stdio(self) -> None:
@@ -150,7 +149,7 @@ class Gateway:
             if hasattr(self._store, "aclose"):
                 stack.push_async_callback(self._store.aclose)
             if self._records is not None:
-                stack.push_async_callback(asyncio.to_thread, self._records.recording.close)
+                stack.push_async_callback(asyncio.to_thread, self._records.close)
             await self._open_source(stack)
             stack.push_async_callback(self._service.aclose)
             await self._service.start()

@@ -45,7 +45,13 @@ from tool_search.serving.gateway.clients import GatewayClient, GatewayClients
 from tool_search.serving.gateway.config import GatewayConfig
 from tool_search.serving.gateway.names import split_name
 from tool_search.serving.gateway.offer import HeldTools, Offer, OfferBuilder, definition_of
-from tool_search.serving.inspector.mcp_calls import ListedTools, McpRecords, UnderWay
+from tool_search.serving.inspector.mcp_calls import (
+    ANSWERED,
+    FAILED,
+    ListedTools,
+    McpRecords,
+    UnderWay,
+)
 from tool_search.sources.base import MISSING_CAPABILITY, ListKind
 from tool_search.sources.following import Follower
 from tool_search.stores.base import EvidenceStore
@@ -269,20 +275,13 @@ class GatewayService:
                 more=more,
             )
             answer = self._or_refusal(name, answer)
-            self._record_call(client, begun, arguments, answer)
+            if begun is not None:
+                status = FAILED if answer.is_error else ANSWERED
+                begun.called(
+                    self._listed(client), status=status, bodies=(arguments, answer.content)
+                )
         await self._learn(client, tool.name, answer)
         return ToolAnswer(answer.content, error=answer.error)
-
-    def _record_call(
-        self,
-        client: GatewayClient,
-        begun: UnderWay | None,
-        arguments: Mapping[str, Any],
-        answer: CallAnswer,
-    ) -> None:
-        if self._records is not None and begun is not None:
-            bodies = (arguments, answer.content)
-            self._records.called(begun, self._listed(client), failed=answer.is_error, bodies=bodies)
 
     def _or_refusal(self, name: str, answer: CallAnswer) -> CallAnswer:
         """Return an answer; a refusal if the server would ask a person, and nobody can be."""
@@ -347,8 +346,8 @@ class GatewayService:
         if self._settings.debug:
             await self._record(result, seconds)
         if result.error is not None:
-            if self._records is not None and begun is not None:
-                self._records.searched(begun, self._listed(client), result, lambda *_: {})
+            if begun is not None:
+                begun.searched(self._listed(client), result, None)
             return ToolAnswer(error_content(result.error))
         hits = [
             Hit(offer.shown[m.name], offer.catalog[m.name], _described(offer, m.name))
@@ -356,9 +355,9 @@ class GatewayService:
             if m.name in offer.shown
         ]
         changed = client.exposed.take_hits([hit.name for hit in hits])
-        if self._records is not None and begun is not None:
+        if begun is not None:
             explain = partial(self._search.explain, user=client.user)
-            self._records.searched(begun, self._listed(client), result, explain)
+            begun.searched(self._listed(client), result, explain)
         if client.can_follow and self._settings.learning.enabled:
             self._remember(client, result)
         by_name = bool(hits) and (client.exposed.has_call_tool or not client.can_follow)

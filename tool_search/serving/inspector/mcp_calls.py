@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,20 +16,13 @@ from tool_search.core.results import SearchResult
 from tool_search.core.values.json import compact_json
 from tool_search.serving.inspector.masking import Masker
 from tool_search.serving.inspector.recorder import Explain
-from tool_search.serving.inspector.recording import Recording
-from tool_search.serving.inspector.records import (
-    CatalogRecord,
-    ClientSide,
-    HitRecord,
-    QueryRecord,
-    RequestRecord,
-    RequestRow,
-    SearchRecord,
-)
+from tool_search.serving.inspector.recording import Ended, Recording, search_record
+from tool_search.serving.inspector.records import ClientSide, RequestRecord, RequestRow
 
-__all__ = ["ListedTools", "McpRecords", "UnderWay"]
+__all__ = ["ANSWERED", "FAILED", "ListedTools", "McpRecords", "UnderWay"]
 
-_ANSWERED, _LEFT, _FAILED = 200, 499, 500
+ANSWERED, FAILED = 200, 500
+_LEFT = 499
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,175 +48,126 @@ class ListedTools:
     catalog_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class UnderWay:
     """A search or a call that has begun.
 
     Attributes:
+        records: The records of the gateway.
         id: The id of its record.
         at: The time of its begin, in seconds since the epoch.
         name: The canonical name of the called tool; empty: it is a search.
         began: The same time of a clock that never goes back.
+        write: Writes its record; None: it leaves no row.
     """
 
-    id: str
-    at: float
+    records: McpRecords
     name: str
-    began: float
+    id: str = field(default_factory=partial(secrets.token_hex, 6))
+    at: float = field(default_factory=time.time)
+    began: float = field(default_factory=time.perf_counter)
+    write: Callable[[], Ended] | None = None
 
-    @property
-    def seconds(self) -> float:
-        """The seconds since then."""
-        return time.perf_counter() - self.began
+    def searched(self, tools: ListedTools, result: SearchResult, explain: Explain | None) -> None:
+        """Take the result of a search, and what explains its ranking."""
+        seconds = time.perf_counter() - self.began
+        self.write = partial(self.records.search, self, tools, seconds, result, explain)
+
+    def called(
+        self,
+        tools: ListedTools,
+        *,
+        status: int,
+        bodies: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None] = (None, None),
+    ) -> None:
+        """Take the end of a call, its arguments and its result."""
+        seconds = time.perf_counter() - self.began
+        self.write = partial(self.records.call, self, tools, seconds, status, bodies)
 
 
-class McpRecords:
-    """The records of a gateway.
+class McpRecords(Recording):
+    """The records of a gateway."""
 
-    Args:
-        recording: The recorder, and its thread.
-    """
-
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
-        self._tokens: tuple[str, dict[str, int]] = ("", {})
-        self._masker = Masker(())
+    _tokens: tuple[str, dict[str, int]] = ("", {})
+    _masker = Masker(())
 
     @contextmanager
     def under_way(self, tools: ListedTools, name: str = "") -> Iterator[UnderWay]:
-        """Show a search or a call while a block runs; the block gives it a record.
+        """Show a search or a call while a block runs; the block says how it ended.
 
-        A call whose client leaves gets one here. Any other block without a record leaves no row.
+        A call whose client leaves gets a record here. Any other block that says nothing leaves
+        no row.
 
         Args:
             tools: The list of the client.
             name: The canonical name of the called tool; empty: it is a search.
         """
-        begun = UnderWay(secrets.token_hex(6), time.time(), name, time.perf_counter())
-        recorder = self.recording.recorder
-        recorder.begin(RequestRow(**self._figures(tools, begun), running=True), tools.owner)
+        begun = UnderWay(self, name)
+        self.show(RequestRow(**self._figures(tools, begun), running=True), tools.owner)
         try:
             yield begun
         except asyncio.CancelledError:
             if name:
-                work = partial(self._add_call, tools, begun, begun.seconds, None, status=_LEFT)
-                self.recording.submit(work)
+                begun.called(tools, status=_LEFT)
             raise
         finally:
-            # After its record: both are made by the one thread, in order.
-            if not self.recording.submit(partial(recorder.forget, begun.id)):
-                recorder.forget(begun.id)
+            self.end(begun.id, begun.write or (lambda: None))
 
-    def searched(
-        self, begun: UnderWay, tools: ListedTools, result: SearchResult, explain: Explain
-    ) -> None:
-        """Record a search.
-
-        Args:
-            begun: The search.
-            tools: The list of the client after it.
-            result: The result.
-            explain: Explains its ranking.
-        """
-        work = partial(self._add_search, tools, begun, begun.seconds, result, explain)
-        self.recording.submit(work)
-
-    def called(
+    def search(
         self,
         begun: UnderWay,
         tools: ListedTools,
-        *,
-        failed: bool,
-        bodies: tuple[Mapping[str, Any], Mapping[str, Any]],
-    ) -> None:
-        """Record a call of a tool.
-
-        Args:
-            begun: The call.
-            tools: The list of the client.
-            failed: True if it failed.
-            bodies: The arguments and the result.
-        """
-        status = _FAILED if failed else _ANSWERED
-        self.recording.submit(
-            partial(self._add_call, tools, begun, begun.seconds, bodies, status=status)
-        )
-
-    def _add_search(
-        self,
-        tools: ListedTools,
-        begun: UnderWay,
         seconds: float,
         result: SearchResult,
-        explain: Explain,
-    ) -> None:
-        text = self._masker.text
-        query = QueryRecord(
-            query=text(result.query),
-            hits=tuple(
-                HitRecord(
-                    name=text(match.name),
-                    description=text(match.description),
-                    server=text(match.server or ""),
-                    score=round(match.score, 6),
-                )
-                for match in result.matches
-            ),
-            total_found=result.total_found,
-            total_tools=result.total_tools,
-            unmatched=tuple(map(text, result.unmatched)),
+        explain: Explain | None,
+    ) -> Ended:
+        """Write the record of a search."""
+        search = search_record(result, result.error, self._masker)
+        return self._ended(
+            tools,
+            begun,
+            seconds,
+            explain,
+            status=ANSWERED if result.error is None else FAILED,
+            found=len(search.found),
+            searches=1,
+            empty_searches=int(not search.found),
+            own_seconds=round(seconds, 6),
+            searched=(search,),
         )
-        search = SearchRecord(queries=(query,), error=text(result.error or ""))
-        status = _ANSWERED if result.error is None else _FAILED
-        record = self._record(tools, begun, seconds, status).model_copy(
-            update={
-                "found": len(search.found),
-                "searches": 1,
-                "empty_searches": int(not search.found),
-                "own_seconds": round(seconds, 6),
-                "searched": (search,),
-            }
-        )
-        self._add(tools, record, explain)
 
-    def _add_call(
+    def call(
+        self,
+        begun: UnderWay,
+        tools: ListedTools,
+        seconds: float,
+        status: int,
+        bodies: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None],
+    ) -> Ended:
+        """Write the record of a call."""
+        request, reply = (self.body(content, self._masker) for content in bodies)
+        called = (self._masker.text(begun.name),)
+        side = ClientSide(tools=len(tools.listed), calls=called, request=request, reply=reply)
+        return self._ended(tools, begun, seconds, None, status=status, called=1, client_side=side)
+
+    def _ended(
         self,
         tools: ListedTools,
         begun: UnderWay,
         seconds: float,
-        bodies: tuple[Mapping[str, Any], Mapping[str, Any]] | None,
-        *,
-        status: int,
-    ) -> None:
-        shown = self._masker.text(begun.name)
-        request, reply = map(self._body, bodies) if bodies else (None, None)
-        record = self._record(tools, begun, seconds, status).model_copy(
-            update={
-                "called": 1,
-                "client_side": ClientSide(
-                    tools=len(tools.listed), calls=(shown,), request=request, reply=reply
-                ),
-            }
-        )
-        self._add(tools, record, None)
-
-    def _body(self, content: Mapping[str, Any]) -> str | None:
-        if not self.recording.with_bodies:
-            return None
-        return compact_json(self._masker.value(content))
-
-    def _record(
-        self, tools: ListedTools, begun: UnderWay, seconds: float, status: int
-    ) -> RequestRecord:
+        explain: Explain | None,
+        **more: Any,
+    ) -> Ended:
         tokens = self._tokens_of(tools)
-        return RequestRecord(
+        record = RequestRecord(
             **self._figures(tools, begun),
-            status=status,
             tokens=sum(tokens.get(name, 0) for name in tools.listed),
             full_tokens=sum(tokens.values()),
             seconds=round(seconds, 6),
             catalog=tools.catalog_id,
+            **more,
         )
+        return Ended(record, map(self._masker.text, tools.shown), explain, tools.owner)
 
     def _figures(self, tools: ListedTools, begun: UnderWay) -> dict[str, Any]:
         """Return what is known of a row from its begin on."""
@@ -250,10 +194,3 @@ class McpRecords:
             }
             self._tokens = tools.catalog_id, sizes
         return self._tokens[1]
-
-    def _add(self, tools: ListedTools, record: RequestRecord, explain: Explain | None) -> None:
-        catalog = self.recording.recorder.catalog(tools.catalog_id)
-        if catalog is None:
-            names = tuple(map(self._masker.text, tools.shown))
-            catalog = CatalogRecord(id=tools.catalog_id, names=names)
-        self.recording.recorder.add(record, catalog=catalog, explain=explain, owner=tools.owner)

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from tool_search.adapters.hosts.chain import chain_digests
 from tool_search.core.catalog.tokens import estimate_tokens
-from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.results import SearchResult
 from tool_search.core.values.json import compact_json
 from tool_search.serving.inspector.masking import Masker
 from tool_search.serving.inspector.prompts import LastPrompts, SentPrompt, compare_prompts
-from tool_search.serving.inspector.recorder import Explain
-from tool_search.serving.inspector.recording import Recording
+from tool_search.serving.inspector.recording import Ended, Recording, search_record
 from tool_search.serving.inspector.records import (
     CallRecord,
-    CatalogRecord,
     ClientSide,
     DeclaredTool,
-    HitRecord,
     PrefixRecord,
-    QueryRecord,
     RequestRecord,
     RequestRow,
-    SearchRecord,
     StepRecord,
 )
 from tool_search.serving.proxy.clients import core_reason
@@ -34,27 +30,22 @@ from tool_search.serving.proxy.report import Report
 from tool_search.serving.proxy.requests import CREDENTIALS, ClientRequest, object_in
 from tool_search.serving.proxy.settings import ProxyConfig
 from tool_search.serving.proxy.tools import ClientTools
-from tool_search.serving.proxy.turn import Search, Turn
+from tool_search.serving.proxy.turn import Turn
 
 __all__ = ["Inspection"]
 
 _SECRET_HEADERS = (*CREDENTIALS, "proxy-authorization", "cookie")
 
 
-class Inspection:
+class Inspection(Recording):
     """The records of a proxy's requests.
 
     Args:
         config: The proxy's settings.
-
-    Attributes:
-        recorder: The records.
     """
 
     def __init__(self, config: ProxyConfig) -> None:
-        self._recording = Recording(config.inspector)
-        self.recorder = self._recording.recorder
-        self._with_bodies = config.inspector.bodies
+        super().__init__(config.inspector)
         self._prompts = LastPrompts()
 
     def begin(self, report: Report) -> None:
@@ -63,68 +54,29 @@ class Inspection:
         if request is None:
             return
         text = Masker(_secrets(request)).text
-        row = RequestRow(
-            id=report.id,
-            at=report.at,
-            client=text(report.client),
-            model=text(report.model),
-            dialect=report.dialect,
-            upstream=report.upstream,
-            path=report.path,
-            streamed=bool(request.body.get("stream")),
-            running=True,
-        )
-        self.recorder.begin(row, request.client)
+        row = RequestRow(**_figures(report, request, text), running=True)
+        self.show(row, request.client)
 
     def observe(self, report: Report) -> None:
         """Take in the report of a request that has ended; its record is made in a thread."""
-        if not self._recording.submit(lambda: self._record(report)):
-            self.recorder.forget(report.id)
+        self.end(report.id, partial(self._written, report))
 
-    def settle(self) -> None:
-        """Wait until every request that was reported has its record."""
-        self._recording.settle()
-
-    def close(self) -> None:
-        """End the thread, after the records that wait."""
-        self._recording.close()
-
-    def _record(self, report: Report) -> None:
+    def _written(self, report: Report) -> Ended | None:
         request = report.request
         # The two refer to each other, and hold bodies.
         report.request = None
-        try:
-            if request is not None:
-                self._add(report, request)
-        finally:
-            self.recorder.forget(report.id)
-
-    def _add(self, report: Report, request: ClientRequest) -> None:
-        masker = Masker(_secrets(request))
-        request_id = report.id
+        if request is None:
+            return None
+        masker, turn = Masker(_secrets(request)), report.turn
         last, keys = self._before(report, request)
         conversation = last.conversation if last else (keys[0][-8:] if keys else "")
-        prefixes = self._prefixes(last, request_id, conversation, report.sent, keys)
-        turn = report.turn
-        catalog = self._catalog(turn, masker) if turn else None
-        writer = _RecordWriter(report, request, masker, with_bodies=self._with_bodies)
-        record = writer.record(request_id, conversation, prefixes, catalog.id if catalog else "")
-        self.recorder.add(
-            record,
-            catalog=catalog,
-            explain=_explain(turn) if turn else None,
-            owner=request.client,
-        )
-
-    def _catalog(self, turn: Turn, masker: Masker) -> CatalogRecord:
-        """Return the names that a request can find, made once for each list."""
-        catalog = turn.view.catalog
-        catalog_id = catalog.fingerprint[:12]
-        known = self.recorder.catalog(catalog_id)
-        if known is not None:
-            return known
-        names = tuple(masker.text(tool.name) for tool in catalog.deferred)
-        return CatalogRecord(id=catalog_id, names=names)
+        prefixes = self._prefixes(last, report.id, conversation, report.sent, keys)
+        writer = _RecordWriter(report, request, masker, self)
+        record = writer.record(conversation, prefixes)
+        if turn is None:
+            return Ended(record, owner=request.client)
+        names = (masker.text(tool.name) for tool in turn.view.catalog.deferred)
+        return Ended(record, names, turn.view.explain, request.client)
 
     def _before(
         self, report: Report, request: ClientRequest
@@ -157,7 +109,7 @@ class Inspection:
         """Compare each request to the provider with the one before it."""
         found: list[PrefixRecord | None] = []
         for body in sent:
-            found.append(compare_prompts(last, body, texts=self._with_bodies) if last else None)
+            found.append(compare_prompts(last, body, texts=self.with_bodies) if last else None)
             last = SentPrompt(request_id, conversation, body)
         if last is not None and sent:
             self._prompts.keep(keys, last)
@@ -168,40 +120,32 @@ class _RecordWriter:
     """Writes the record of one request."""
 
     def __init__(
-        self, report: Report, request: ClientRequest, masker: Masker, *, with_bodies: bool
+        self,
+        report: Report,
+        request: ClientRequest,
+        masker: Masker,
+        recording: Recording,
     ) -> None:
         self._report = report
         self._request = request
         self._masker = masker
-        self._with_bodies = with_bodies
+        self._recording = recording
 
-    def record(
-        self,
-        request_id: str,
-        conversation: str,
-        prefixes: Sequence[PrefixRecord | None],
-        catalog_id: str,
-    ) -> RequestRecord:
+    def record(self, conversation: str, prefixes: Sequence[PrefixRecord | None]) -> RequestRecord:
         report, turn, text = self._report, self._report.turn, self._masker.text
         steps = tuple(self._steps(prefixes))
-        searched = tuple(map(self._search, turn.searches)) if turn else ()
+        searches = turn.searches if turn else ()
+        searched = tuple(search_record(s.result, s.error, self._masker) for s in searches)
         client_side = self._client_side(steps)
         declared = tuple(self._declared(turn)) if turn else ()
         kept = [prefix for prefix in prefixes if prefix is not None]
         count = turn.tools.count if turn else client_side.tools
         in_prompt = sum(not tool.deferred for tool in declared) if turn else count
         return RequestRecord(
-            id=request_id,
-            at=report.at,
-            client=text(report.client),
+            **_figures(report, self._request, text),
             conversation=conversation,
-            model=text(report.model),
-            dialect=report.dialect,
-            upstream=report.upstream,
             strategy=turn.profile.strategy if turn else "",
             passed=report.passed,
-            path=report.path,
-            streamed=bool(self._request.body.get("stream")),
             status=report.status,
             tools=count,
             declared=in_prompt,
@@ -217,7 +161,7 @@ class _RecordWriter:
             prefix_cause=next((p.cause for p in kept if p.cause), ""),
             seconds=round(report.seconds, 6),
             own_seconds=round(report.own_s, 6),
-            catalog=catalog_id,
+            catalog=turn.view.catalog.fingerprint[:12] if turn else "",
             declared_tools=declared,
             searched=searched,
             steps=steps,
@@ -256,7 +200,7 @@ class _RecordWriter:
         if self._request.raw is not report.raw:  # it was written anew for the provider
             body = object_in(report.raw) or {}
         reply = object_in(report.reply)
-        if self._with_bodies and turn is not None and turn.replies:
+        if self._recording.with_bodies and turn is not None and turn.replies:
             reply = dialect.merged(copy.deepcopy(turn.replies), turn.answers)
         return ClientSide(
             request_bytes=len(report.raw),
@@ -268,35 +212,7 @@ class _RecordWriter:
         )
 
     def _body(self, body: JSON | None) -> str | None:
-        """Return a body with keys masked; None if bodies are not kept."""
-        if not self._with_bodies or body is None:
-            return None
-        return compact_json(self._masker.value(body))
-
-    def _search(self, search: Search) -> SearchRecord:
-        result = search.result
-        parts = () if result is None else result.parts or (result,)
-        error = self._masker.text(search.error or "")
-        return SearchRecord(queries=tuple(map(self._query, parts)), error=error)
-
-    def _query(self, result: SearchResult) -> QueryRecord:
-        text = self._masker.text
-        return QueryRecord(
-            query=text(result.query),
-            hits=tuple(map(self._hit, result.matches)),
-            total_found=result.total_found,
-            total_tools=result.total_tools,
-            unmatched=tuple(map(text, result.unmatched)),
-        )
-
-    def _hit(self, match: SearchMatch) -> HitRecord:
-        text = self._masker.text
-        return HitRecord(
-            name=text(match.name),
-            description=text(match.description),
-            server=text(match.server or ""),
-            score=round(match.score, 6),
-        )
+        return self._recording.body(body, self._masker)
 
     def _declared(self, turn: Turn) -> Iterator[DeclaredTool]:
         """Yield the tools of the last request, each with the reason for it."""
@@ -331,13 +247,18 @@ class _RecordWriter:
                 yield DeclaredTool(name=text(name), why="called", tokens=tokens, deferred=deferred)
 
 
-def _explain(turn: Turn) -> Explain:
-    view = turn.view
-
-    def explain(query: str, names: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        return view.explain(query, names)
-
-    return explain
+def _figures(report: Report, request: ClientRequest, text: Callable[[str], str]) -> dict[str, Any]:
+    """Return what is known of a request from its begin on."""
+    return {
+        "id": report.id,
+        "at": report.at,
+        "client": text(report.client),
+        "model": text(report.model),
+        "dialect": report.dialect,
+        "upstream": report.upstream,
+        "path": report.path,
+        "streamed": bool(request.body.get("stream")),
+    }
 
 
 def _found_by(turn: Turn, request: ClientRequest) -> dict[str, str]:
