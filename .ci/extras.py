@@ -34,7 +34,7 @@ _SYSTEMS = {
 _TURN = """
 import asyncio
 from tool_search import Bot, ProviderConfig
-from tool_search.toolsets.toolbox import TOOLBOX
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import KeywordModel, StandInServer
 
 async def main(kind, model):
@@ -61,7 +61,7 @@ _PROGRAMS: dict[str, tuple[str, ...]] = {
         "examples/01_local_search.py",
         """
 from tool_search import ToolSearch
-from tool_search.toolsets.toolbox import TOOLBOX
+from tool_search.sources.toolbox import TOOLBOX
 view = ToolSearch().view(tools=TOOLBOX)
 assert len(view.tools()) == 1
 assert "count_words" in str(view.search({"query": "count the words of a text"}).to_json())

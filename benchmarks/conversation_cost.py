@@ -47,12 +47,12 @@ from tool_search.runner.execution import (
     ToolContext,
     executable_tools,
 )
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import ModelCall, ModelReply, StandInServer
 from tool_search.testing.models.arguments import fill_arguments
 from tool_search.testing.server.prompt_cache import PromptCache
 from tool_search.testing.server.usage import UsageFigures, reply_usage
 from tool_search.testing.view import ModelView, ViewResult
-from tool_search.toolsets.toolbox import TOOLBOX
 
 PROMPT = "You are the assistant of a group chat. Answer in the user's language, briefly."
 TURNS = 30

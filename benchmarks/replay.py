@@ -38,10 +38,10 @@ from tool_search.providers.profile_choice import profile_for
 from tool_search.runner.execution import executable_tools
 from tool_search.runner.runner import ToolSearchRunner
 from tool_search.runner.session.session import ToolSearchSession
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.stores import SQLiteStore
 from tool_search.stores.record import ConversationRecord
 from tool_search.testing import ModelCall, ModelReply, ModelView, StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 HERE = Path(__file__).resolve().parent
 RECORDED = HERE / "replay.jsonl"

@@ -6,7 +6,7 @@ Run: ANTHROPIC_API_KEY=... OPENAI_API_KEY=... python examples/02_bot_with_fallba
 import asyncio
 
 from tool_search import Bot, Done, ProviderSwitched, TextDelta
-from tool_search.toolsets.toolbox import TOOLBOX
+from tool_search.sources.toolbox import TOOLBOX
 
 
 async def main() -> None:

@@ -11,8 +11,8 @@ from openai import AsyncOpenAI
 
 from tool_search import ToolSearchSession, profile_for
 from tool_search.adapters.openai_chat import from_wire, to_wire
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import KeywordModel, StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 
 async def main() -> None:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from tool_search import CallRunner, ToolCall, ToolContext, ToolFinished
-from tool_search.events import ToolOutputDelta, ToolProgress
+from tool_search.runner.events import ToolOutputDelta, ToolProgress
 from tool_search.runner.execution import CallOutputDelta, CallProgress
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tool_search import CallOptions, CallRunner, ToolCall, ToolContext
 from tool_search.runner.execution import PermissionRequest, Permissions
-from tool_search.toolsets.workspace import ShellOptions, SubAgentTask, workspace_tools
+from tool_search.sources.workspace import ShellOptions, SubAgentTask, workspace_tools
 
 CALLS = [
     ("edit_file", {"file_path": "greet.py", "old_string": "Hello", "new_string": "Hi"}),

@@ -24,7 +24,7 @@ async def main() -> None:
         }
         config = {
             "providers": [local],
-            "tools": ["tool_search.toolsets.toolbox"],
+            "tools": ["tool_search.sources.toolbox"],
             "store": {"type": "memory"},
         }
         async with open_bot(config) as bot:

@@ -14,8 +14,8 @@ from openai import OpenAI
 
 from tool_search import SearchResult, ToolSearch, ToolView, append_instructions, profile_for
 from tool_search.adapters import anthropic, openai_chat
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import KeywordModel, StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 FUNCTIONS = {function.__name__: function for function in TOOLBOX}
 GPT, CLAUDE = profile_for("openai-chat", "gpt-5.4"), profile_for("anthropic", "claude-sonnet-4-6")

@@ -22,7 +22,7 @@ from tool_search.errors import (
     InvalidToolError,
     StoreError,
 )
-from tool_search.events import Done, ToolFinished
+from tool_search.runner.events import Done, ToolFinished
 from tool_search.runner.execution import (
     CallLimits,
     CallOptions,

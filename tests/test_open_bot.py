@@ -32,6 +32,8 @@ from tool_search.core.kinds import KINDS
 from tool_search.runner.execution import CallOptions, ToolFunction
 from tool_search.testing import Fault, ModelCall, ModelReply, ScriptedModel, StandInServer
 
+PACKAGE = "tool_search"
+
 NO_KEYS: dict[str, str] = {}
 
 
@@ -320,16 +322,27 @@ async def test_modules_beside_the_file_are_found(tmp_path: Path) -> None:
         assert list(bot.runner.catalog) == ["add"]
 
 
-def test_the_former_module_of_the_workspace_is_found_with_a_notice(
-    caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("former", "current"),
+    [
+        ("demo.workspace_tools.configured", "sources.workspace.configured"),
+        ("workspace.configured", "sources.workspace.configured"),
+        ("demo.toolbox", "sources.toolbox"),
+    ],
+)
+def test_a_former_module_of_tools_is_found_with_a_notice(
+    former: str,
+    current: str,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TOOL_SEARCH_WORKSPACE", str(tmp_path))
-    former = tools_from_modules(["tool_search.cli.demo.workspace_tools.configured"])
-    assert "'tool_search.toolsets.workspace.configured'" in caplog.text
-    named = [item.tool.name for item in former]
+    found = tools_from_modules([f"{PACKAGE}.{former}"])
+    assert f"{PACKAGE}.{current}" in caplog.text
     caplog.clear()
-    listed = tools_from_modules(["tool_search.toolsets.workspace.configured"])
-    assert named == [item.tool.name for item in listed]
+    listed = tools_from_modules([f"{PACKAGE}.{current}"])
+    assert [item.tool.name for item in found] == [item.tool.name for item in listed]
     assert not caplog.text
 
 
@@ -397,7 +410,7 @@ async def test_tools_of_the_configuration_and_of_the_call_are_both_there() -> No
         return "1"
 
     with StandInServer(model=ScriptedModel(script)) as server:
-        box = "tool_search.toolsets.toolbox.quantities"
+        box = "tool_search.sources.toolbox.quantities"
         config = BotConfig(providers=(local(server),), tools=(box,))
         async with open_bot(config, tools=[one], calls=CallOptions()) as bot:
             assert await bot.ask("One?") == "Done."

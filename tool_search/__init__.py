@@ -11,7 +11,7 @@ no agent loop, and `import tool_search` costs next to nothing.
 
 from os.path import isfile
 
-from tool_search._exports import explain_missing_links, exports, find_moved_modules
+from tool_search.core.exports import explain_missing_links, exports, find_moved_modules
 
 __version__ = "0.1.0"
 
@@ -28,7 +28,7 @@ __all__, __getattr__ = exports(
         "CallPartial": "tool_search.runner.execution.CallOutputDelta",
         "CallProgress": "tool_search.runner.execution.CallProgress",
         "Cancellation": "tool_search.runner.execution.Cancellation",
-        "ContentLeftOut": "tool_search.events.ContentLeftOut",
+        "ContentLeftOut": "tool_search.runner.events.ContentLeftOut",
         "Conversation": "tool_search.core.strategies.PlanInput",
         "CorePolicy": "tool_search.catalog.CorePolicy",
         "ExecutionResult": "tool_search.runner.execution.ExecutionResult",
@@ -46,8 +46,8 @@ __all__, __getattr__ = exports(
         "ToolError": "tool_search.runner.execution.ToolFailure",
         "ToolExecution": "tool_search.runner.execution.ToolRun",
         "ToolHook": "tool_search.runner.execution.ToolHook",
-        "ToolPartial": "tool_search.events.ToolOutputDelta",
-        "ToolProgress": "tool_search.events.ToolProgress",
+        "ToolPartial": "tool_search.runner.events.ToolOutputDelta",
+        "ToolProgress": "tool_search.runner.events.ToolProgress",
         "UnreadableRecordError": "tool_search.errors.UnreadableRecordError",
         "VectorCache": "tool_search.search.VectorCache",
         "VectorStore": "tool_search.search.VectorStore",

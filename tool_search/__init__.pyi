@@ -53,13 +53,13 @@ from tool_search.core.results import ToolSearchIndex as ToolSearchIndex
 from tool_search.search.vectors.embedder import Embedder as Embedder
 
 # events
-from tool_search.events import Done as Done
-from tool_search.events import ProviderSwitched as ProviderSwitched
-from tool_search.events import RunnerWarning as RunnerWarning
-from tool_search.events import TextDelta as TextDelta
-from tool_search.events import ToolCallStarted as ToolCallStarted
-from tool_search.events import ToolFinished as ToolFinished
-from tool_search.events import ToolsDiscovered as ToolsDiscovered
+from tool_search.runner.events import Done as Done
+from tool_search.runner.events import ProviderSwitched as ProviderSwitched
+from tool_search.runner.events import RunnerWarning as RunnerWarning
+from tool_search.runner.events import TextDelta as TextDelta
+from tool_search.runner.events import ToolCallStarted as ToolCallStarted
+from tool_search.runner.events import ToolFinished as ToolFinished
+from tool_search.runner.events import ToolsDiscovered as ToolsDiscovered
 
 # stores
 from tool_search.stores.base import ConversationStore as ConversationStore
@@ -89,8 +89,8 @@ from tool_search.core.discovery.state import DiscoveryState as DiscoveryState
 from tool_search.errors import DuplicateToolError as DuplicateToolError
 from tool_search.errors import InvalidToolError as InvalidToolError
 from tool_search.errors import ToolCallError as ToolCallError
-from tool_search.events import RunnerEvent as RunnerEvent
-from tool_search.events import Warning as Warning
+from tool_search.runner.events import RunnerEvent as RunnerEvent
+from tool_search.runner.events import Warning as Warning
 from tool_search.runner.execution.context import ToolExecutor as ToolExecutor
 from tool_search.runner.execution.permissions.check import PermissionAnswer as PermissionAnswer
 from tool_search.runner.execution.permissions.check import Permissions as Permissions

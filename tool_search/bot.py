@@ -1,6 +1,6 @@
 """A bot from a configuration or a few strings: providers, tools and conversations.
 
->>> [item.tool.name for item in tools_from_modules(["tool_search.toolsets.toolbox.words"])][:2]
+>>> [item.tool.name for item in tools_from_modules(["tool_search.sources.toolbox.words"])][:2]
 ['count_words', 'word_frequency']
 """
 
@@ -27,6 +27,7 @@ from tool_search.config.loading import config_from_mapping, load_config
 from tool_search.config.stores import StoreSettings
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.naming import Source
+from tool_search.core.exports import current_name
 from tool_search.core.messages import ContentPart
 from tool_search.core.settings import MAX_RESULT_CHARS
 from tool_search.errors import (
@@ -36,7 +37,7 @@ from tool_search.errors import (
     NoAnswerError,
     SessionError,
 )
-from tool_search.events import Done, RunnerEvent, RunnerWarning
+from tool_search.runner.events import Done, RunnerEvent, RunnerWarning
 from tool_search.runner.execution import (
     AskUser,
     CallOptions,
@@ -59,12 +60,10 @@ from tool_search.sources.updates import CatalogUpdates
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
 from tool_search.stores.opening import check_store, open_store
 
-__all__ = ["FORMER_MODULES", "Bot", "imported_from", "open_bot", "tools_from_modules"]
+__all__ = ["Bot", "imported_from", "open_bot", "tools_from_modules"]
 
 # Warnings that say why a turn has no answer of the model.
 _WITHOUT_ANSWER = ("answer_missing", "message_refused", "reply_refused", "turn_timed_out")
-FORMER_MODULES = {"tool_search.cli.demo.workspace_tools": "tool_search.toolsets.workspace"}
-"""Modules of tools that have moved, and where they are now."""
 # An optional package is loaded when a bot is opened.
 _TELEMETRY = "tool_search.adapters.opentelemetry"
 _log = logging.getLogger(__name__)
@@ -472,12 +471,10 @@ def tools_from_modules(names: Iterable[str]) -> tuple[ExecutableTool, ...]:
 
 def _current_name(name: str) -> str:
     """Return a module's name; log a notice if the given one is its former name."""
-    for former, current in FORMER_MODULES.items():
-        if name == former or name.startswith(f"{former}."):
-            moved = current + name[len(former) :]
-            _log.warning("module_moved: tools: the module %r is now %r", name, moved)
-            return moved
-    return name
+    moved = current_name(name)
+    if moved is not None:
+        _log.warning("module_moved: tools: the module %r is now %r", name, moved)
+    return moved or name
 
 
 def _imported(name: str) -> ModuleType:

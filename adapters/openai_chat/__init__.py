@@ -1,5 +1,5 @@
 """OpenAI's Chat Completions API: provider, requests, replies and histories."""
 
-from tool_search._exports import exports
+from tool_search.core.exports import exports
 
 __all__, __getattr__ = exports(__name__, __file__)

@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from tool_search.events import Done, RequestFinished, RequestStarted
+from tool_search.runner.events import Done, RequestFinished, RequestStarted
 
 __all__ = [
     "SCOPE",

@@ -15,7 +15,7 @@ from tool_search.adapters.opentelemetry.conventions import (
     of_request,
     turn_error,
 )
-from tool_search.events import (
+from tool_search.runner.events import (
     Done,
     ProviderSwitched,
     RequestFinished,

@@ -21,7 +21,7 @@ from tool_search.adapters.opentelemetry.conventions import finish_reason, of_req
 from tool_search.core.conversation.calls import AnsweredCall
 from tool_search.core.messages import Message, RequestPlan, ToolCall
 from tool_search.core.values.redaction import redacted_json, redacted_text
-from tool_search.events import (
+from tool_search.runner.events import (
     Done,
     RequestFinished,
     RequestStarted,

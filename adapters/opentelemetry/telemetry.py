@@ -11,7 +11,7 @@ from tool_search.adapters.opentelemetry.conventions import SCOPE, SECONDS, captu
 from tool_search.adapters.opentelemetry.metrics import TurnMetrics
 from tool_search.adapters.opentelemetry.spans import Spans
 from tool_search.core.messages import Message, RequestPlan
-from tool_search.events import TurnEvent
+from tool_search.runner.events import TurnEvent
 
 __all__ = ["OpenTelemetry"]
 

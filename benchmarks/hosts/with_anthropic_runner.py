@@ -11,8 +11,8 @@ from measure import PROMPT, TURNS, Row, Search, System
 
 from tool_search import ToolSearchConfig
 from tool_search.adapters.anthropic_runner import searchable
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 PACKAGE = "anthropic"
 

@@ -14,8 +14,8 @@ from measure import FOUND, PROMPT, TURNS, Row, Search, System
 from openai import AsyncOpenAI
 
 from tool_search.adapters.fastmcp import ToolSearchTransform
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 PACKAGE = "fastmcp"
 

@@ -14,8 +14,8 @@ from measure import PROMPT, TURNS, Row, Search, System
 
 from tool_search import ToolSearchConfig
 from tool_search.adapters.langchain import ToolSearchMiddleware
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 PACKAGE = "langchain"
 

@@ -12,8 +12,8 @@ from measure import PROMPT, TURNS, System
 from openai import OpenAI
 
 from tool_search import tool_from_function
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "frameworks" / "with_litellm.py"
 PACKAGE = "litellm"

@@ -14,8 +14,8 @@ from measure import PROMPT, TURNS, System
 from openai import AsyncOpenAI
 
 from tool_search.adapters.openai_agents import with_tool_search
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 PACKAGE = "openai-agents"
 

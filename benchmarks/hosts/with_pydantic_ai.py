@@ -16,8 +16,8 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets._tool_search import keywords_search_fn
 
 from tool_search.adapters.pydantic_ai import RankedToolSearch
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 PACKAGE = "pydantic-ai-slim"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tool_search.catalog.formats import parse_tools
 from tool_search.core.catalog.tool import Tool
 from tool_search.runner.execution import executable_tools
-from tool_search.toolsets.toolbox import TOOLBOX
+from tool_search.sources.toolbox import TOOLBOX
 
 __all__ = ["NO_SET", "OWN_TASKS", "TOOLBOX_SET", "Task", "TaskSet", "read_tasks"]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tool_search import ExecutableTool, Tool, tool_from_function
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import ModelCall, ModelReply, ModelView
-from tool_search.toolsets.toolbox import TOOLBOX
 
 Step = ModelReply | Callable[[ModelView], ModelReply]
 

@@ -39,8 +39,8 @@ _BOT = """\
 tool_schema_mode: tool_search
 store: {type: memory}
 tools:
-  - tool_search.toolsets.toolbox.quantities
-  - tool_search.toolsets.toolbox.everyday
+  - tool_search.sources.toolbox.quantities
+  - tool_search.sources.toolbox.everyday
 providers: [{id: claude, type: anthropic, model: claude-sonnet-4-6, api_key_env: null}]
 """
 _TABLE = "| km | mi |\n|---:|---:|\n| 10 | 6.21 |\n| 42.195 | 26.22 |\n\n"

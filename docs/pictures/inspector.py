@@ -26,8 +26,8 @@ sys.path.insert(0, str(ROOT))
 from tool_search import tool_from_function  # noqa: E402
 from tool_search.serving.proxy.app import ToolSearchProxy  # noqa: E402
 from tool_search.serving.proxy.settings import ClientRule, ProxyConfig, UpstreamSettings  # noqa: E402
+from tool_search.sources.toolbox import TOOLBOX  # noqa: E402
 from tool_search.testing import KeywordModel, StandInServer  # noqa: E402
-from tool_search.toolsets.toolbox import TOOLBOX  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parent
 FLAGS = (

@@ -24,8 +24,8 @@ sys.path.insert(0, str(FOLDER.parents[1]))
 from tool_search.cli.demo.conversation import Demo, UserTurn, prepared_demo  # noqa: E402
 from tool_search.cli.demo.screen import DemoScreen  # noqa: E402
 from tool_search.cli.terminal.language import choose_language  # noqa: E402
-from tool_search.events import RunnerEvent  # noqa: E402
 from tool_search.i18n import LANGUAGES  # noqa: E402
+from tool_search.runner.events import RunnerEvent  # noqa: E402
 
 COLUMNS = (80, 120)
 _LIGHT = TerminalTheme(

@@ -11,8 +11,8 @@ import sys
 from anthropic import Anthropic
 
 from tool_search.adapters.anthropic_runner import searchable
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import KeywordModel, StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 QUESTION = 'Count the words of "to be or not to be".'
 

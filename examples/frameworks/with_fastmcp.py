@@ -15,8 +15,8 @@ from fastmcp import Client, FastMCP
 from openai import AsyncOpenAI
 
 from tool_search.adapters.fastmcp import ToolSearchTransform
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 QUESTION = 'Count the words of "to be or not to be".'
 COUNT = {"name": "count_words", "arguments": {"text": "to be or not to be"}}

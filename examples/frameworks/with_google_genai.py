@@ -19,8 +19,8 @@ from google import genai
 from google.genai import types
 
 from tool_search import Tool, ToolSearch, ToolView, append_instructions
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing.gemini import GeminiServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 FUNCTIONS = {function.__name__: function for function in TOOLBOX}
 

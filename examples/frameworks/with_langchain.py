@@ -14,8 +14,8 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from tool_search.adapters.langchain import ToolSearchMiddleware
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import KeywordModel, StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 QUESTION = 'Count the words of "to be or not to be".'
 

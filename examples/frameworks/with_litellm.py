@@ -23,8 +23,8 @@ from typing import Any
 from openai import OpenAI
 
 from tool_search import tool_from_function
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import KeywordModel, StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 QUESTION = 'Count the words of "to be or not to be".'
 KEY = f"sk-{secrets.token_hex(16)}"

@@ -13,8 +13,8 @@ from agents import Agent, Model, OpenAIResponsesModel, Runner, function_tool, se
 from openai import AsyncOpenAI
 
 from tool_search.adapters.openai_agents import with_tool_search
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import KeywordModel, StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 QUESTION = 'Count the words of "to be or not to be".'
 

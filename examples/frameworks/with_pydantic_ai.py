@@ -14,8 +14,8 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from tool_search.adapters.pydantic_ai import RankedToolSearch
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 QUESTION = 'Count the words of "to be or not to be".'
 # The replies of the stand-in: a search in Chinese, a call of what it found, an answer.

@@ -20,8 +20,8 @@ from tool_search.adapters.anthropic_runner import SearchableTools, searchable
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.view import append_instructions
 from tool_search.errors import ConfigurationError, InvalidToolError, SearchError, SessionError
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 COUNT = ModelCall(name="count_words", arguments={"text": "to be or not to be"})
 DONE = ModelReply(text="Done.")

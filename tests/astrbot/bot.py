@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tool_search.runner.execution.functions import tool_from_function
+from tool_search.sources.toolbox import TOOLS
 from tool_search.testing import CapturedRequest, StandInServer
-from tool_search.toolsets.toolbox import TOOLS
 
 HERE = Path(__file__).resolve().parent
 _PACKAGE = find_spec("astrbot")

@@ -289,7 +289,7 @@ def test_what_a_chat_teaches_is_kept_beside_its_bot(
     command: Command, write: File, server: StandInServer
 ) -> None:
     modules = [
-        f"tool_search.toolsets.toolbox.{name}" for name in ("quantities", "everyday", "words")
+        f"tool_search.sources.toolbox.{name}" for name in ("quantities", "everyday", "words")
     ]
     bot = write(
         "bot.yaml",

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from tool_search.cli.application import app
 from tool_search.cli.demo.script import TURNS
-from tool_search.toolsets.toolbox import TOOLBOX
+from tool_search.sources.toolbox import TOOLBOX
 
 FIELDS = {
     "provider", "strategy", "tools_declared", "tools_loaded", "tokens", "full_tokens",

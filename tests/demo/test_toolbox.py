@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tool_search.toolsets.toolbox import TOOLBOX, everyday, quantities, words
-from tool_search.toolsets.toolbox.everyday import (
+from tool_search.sources.toolbox import TOOLBOX, everyday, quantities, words
+from tool_search.sources.toolbox.everyday import (
     add_to_date,
     bmi,
     chinese_new_year,
@@ -30,7 +30,7 @@ from tool_search.toolsets.toolbox.everyday import (
     split_bill,
     weekday_of_date,
 )
-from tool_search.toolsets.toolbox.quantities import (
+from tool_search.sources.toolbox.quantities import (
     convert_angle,
     convert_area,
     convert_length,
@@ -45,7 +45,7 @@ from tool_search.toolsets.toolbox.quantities import (
     roll_dice,
     sphere_measures,
 )
-from tool_search.toolsets.toolbox.words import (
+from tool_search.sources.toolbox.words import (
     count_words,
     generate_password,
     generate_uuid,

@@ -30,9 +30,9 @@ from tool_search.cli.doctor.replay import Prices, replayed
 from tool_search.config.bot import BotConfig, ProviderConfig
 from tool_search.core.messages import Message, ToolCall
 from tool_search.runner.execution import executable_tools
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.stores.record import ConversationRecord
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 PROFILE = profile_for("anthropic", "claude-sonnet-4-6")
 RECORDED = Path(__file__).resolve().parents[2] / "benchmarks" / "replay.jsonl"

@@ -23,7 +23,7 @@ from tool_search import (
     stateful_tool,
     tool_from_function,
 )
-from tool_search.events import ToolOutputDelta, ToolProgress
+from tool_search.runner.events import ToolOutputDelta, ToolProgress
 from tool_search.runner.execution import (
     CallOutputDelta,
     CallProgress,

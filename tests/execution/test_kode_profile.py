@@ -10,7 +10,7 @@ import pytest
 
 from tests.execution.calling import CONTEXT, calls, of_kind, runner, told, tool
 from tool_search import CallOptions, ConfigurationError, ToolFinished
-from tool_search.events import ToolProgress
+from tool_search.runner.events import ToolProgress
 from tool_search.runner.execution import Cancellation
 
 SAFE = {"concurrency_safe": True}

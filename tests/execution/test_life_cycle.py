@@ -27,8 +27,8 @@ from tool_search import (
     ToolContext,
     ToolFinished,
 )
-from tool_search.events import ToolProgress
 from tool_search.i18n import Language
+from tool_search.runner.events import ToolProgress
 from tool_search.runner.execution import (
     CallLimits,
     CallOutputDelta,

@@ -28,8 +28,8 @@ from tool_search import (
     ToolSearchConfig,
 )
 from tool_search.adapters.fastmcp import ToolSearchTransform
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 COUNT = ModelCall(
     name="call_tool", arguments={"name": "count_words", "arguments": {"text": "to be or not"}}

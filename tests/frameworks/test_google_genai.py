@@ -13,9 +13,9 @@ from google import genai
 from google.genai import errors, types
 
 from tool_search import SQLiteStore, ToolSearch, ToolView
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel
 from tool_search.testing.gemini import GeminiServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "frameworks" / "with_google_genai.py"
 COUNT = ModelCall(name="count_words", arguments={"text": "to be or not to be"})

@@ -17,8 +17,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from tests.services.rules import xai
 from tool_search import MemoryStore, SQLiteStore, ToolSearch, ToolSearchConfig
 from tool_search.adapters.langchain import ToolSearchMiddleware
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 COUNT = ModelCall(name="count_words", arguments={"text": "to be or not to be"})
 DONE = ModelReply(text="Done.")

@@ -22,6 +22,7 @@ from openai import APIStatusError, DefaultHttpxClient, OpenAI
 
 from tests.services.rules import xai
 from tool_search import ToolSearchConfig, tool_from_function
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import (
     Fault,
     ModelCall,
@@ -29,7 +30,6 @@ from tool_search.testing import (
     ScriptedModel,
     StandInServer,
 )
-from tool_search.toolsets.toolbox import TOOLBOX
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "sk-stand-in-4b1d9c07"

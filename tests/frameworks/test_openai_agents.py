@@ -38,9 +38,9 @@ from tests.services.rules import xai
 from tool_search import ConfigurationError, SearchError, SQLiteStore, ToolSearch, ToolSearchConfig
 from tool_search.adapters import openai_agents as adapter
 from tool_search.adapters.openai_agents import with_tool_search
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 from tool_search.testing.models.scripted import Step
-from tool_search.toolsets.toolbox import TOOLBOX
 
 set_tracing_disabled(True)
 

@@ -33,9 +33,9 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from tool_search import ConfigurationError, SearchError, SQLiteStore, ToolSearch, ToolSearchConfig
 from tool_search.adapters import pydantic_ai as adapter
 from tool_search.adapters.pydantic_ai import RankedToolSearch
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import ModelCall, ModelReply, ModelView, ScriptedModel, StandInServer
 from tool_search.testing.models.scripted import Step
-from tool_search.toolsets.toolbox import TOOLBOX
 
 COUNT = ModelCall(name="count_words", arguments={"text": "to be or not to be"})
 DONE = ModelReply(text="Done.")

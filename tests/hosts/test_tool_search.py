@@ -29,7 +29,7 @@ from tool_search import (
 )
 from tool_search.adapters.openai_chat import encode_tools
 from tool_search.errors import SearchError
-from tool_search.toolsets import toolbox as demo
+from tool_search.sources import toolbox as demo
 
 SEARCHING = ToolSearchConfig(tool_schema_mode="tool_search")
 TOOLS = toolbox(30, core=2)

@@ -18,14 +18,14 @@ ROOT = Path(__file__).resolve().parents[2]
 # Lowest first. A part imports parts of lower rows, and of its own row only if it is named there.
 # A folder inside a part that has a row of its own is a part here.
 LAYERS = (
-    ("errors", "_exports"),
+    ("errors", "core.exports"),
     ("i18n",),
     ("core.values",),
     ("core",),
     ("catalog",),
     ("config",),
     ("providers",),
-    ("events",),
+    ("runner.events",),
     ("search",),
     ("search.discovery",),
     ("stores",),
@@ -39,7 +39,14 @@ LAYERS = (
     ("bot",),
     ("serving",),
     ("serving.inspector",),
-    ("serving.gateway", "serving.proxy", "testing", "adapters.compat", "toolsets"),
+    (
+        "serving.gateway",
+        "serving.proxy",
+        "testing",
+        "adapters.compat",
+        "sources.toolbox",
+        "sources.workspace",
+    ),
     ("cli",),
     ("__main__",),
 )

@@ -51,7 +51,7 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_beside(wheel: Path)
 
 def test_the_package_is_imported_from_an_archive(wheel: Path) -> None:
     program = (
-        "import tool_search; from tool_search.i18n import text; from tool_search.toolsets.toolbox "
+        "import tool_search; from tool_search.i18n import text; from tool_search.sources.toolbox "
         "import TOOLBOX; print(tool_search.build_index.__module__, text('search.no_match', "
         "'zh-CN'), len(TOOLBOX), tool_search.__file__)"
     )

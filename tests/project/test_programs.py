@@ -72,7 +72,7 @@ async def test_1_a_bot_from_yaml_answers(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bot.yaml").write_text(
         "providers:\n  - {id: claude, type: anthropic, model: claude-sonnet-4-6}\n"
-        "tools: [tool_search.toolsets.toolbox]\nstore: {path: bot.db}\n"
+        "tools: [tool_search.sources.toolbox]\nstore: {path: bot.db}\n"
     )
     async with open_bot("bot.yaml") as bot:
         answer = await bot.ask("How many miles are 42.195 km?")

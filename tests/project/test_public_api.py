@@ -170,8 +170,9 @@ def test_a_checkout_without_links_says_how_to_get_them(tmp_path: Path, name: str
     """Git writes a link as a text file where `core.symlinks` is off, as on Windows."""
     source, copy = ROOT / "tool_search", tmp_path / "tool_search"
     copy.mkdir()
-    for file in ("__init__.py", "__init__.pyi", "_exports.py"):
-        shutil.copy(source / file, copy)
+    (copy / "core").mkdir()
+    for file in ("__init__.py", "__init__.pyi", "core/__init__.py", "core/exports.py"):
+        shutil.copy(source / file, copy / file)
     for link in ("adapters", "i18n"):
         (copy / link).write_text(f"../{link}")
     done = subprocess.run(  # noqa: S603
@@ -254,7 +255,7 @@ def test_the_examples_of_the_package_work() -> None:
         ("catalog.tool", "core.catalog.tool"),
         ("strategies.claude", "core.strategies.claude"),
         ("values.frozen", "core.values.frozen"),
-        ("demo.toolbox", "toolsets.toolbox"),
+        ("demo.toolbox", "sources.toolbox"),
         ("proxy", "serving.proxy"),
         ("search.index.protocol", "core.results"),
         ("config.values", "core.settings"),

@@ -11,7 +11,7 @@ from anthropic import Anthropic
 from openai import DefaultHttpxClient, OpenAI
 
 from tool_search import tool_from_function
-from tool_search.toolsets.toolbox import TOOLBOX
+from tool_search.sources.toolbox import TOOLBOX
 
 _TOOLS = {each.tool.name: each for each in map(tool_from_function, TOOLBOX)}
 _SCHEMA = {"type": "object", "properties": {}}

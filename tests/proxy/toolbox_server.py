@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from tool_search import tool_from_function
-from tool_search.toolsets.toolbox import TOOLBOX
+from tool_search.sources.toolbox import TOOLBOX
 
 COUNT = int(os.environ.get("TOOLBOX_COUNT", "61"))
 _ALL = {each.tool.name: each for each in map(tool_from_function, TOOLBOX)}

@@ -8,7 +8,7 @@ import pytest
 
 from tests.registry.samples import GITHUB, tool
 from tool_search import CallRunner, Tool, ToolCall, ToolContext, tool_from_function
-from tool_search.events import ToolFinished
+from tool_search.runner.events import ToolFinished
 from tool_search.runner.execution import ExecutionEvent, ExecutionResult, FunctionExecutor
 from tool_search.sources.registry import Backend, InvalidBackendError, ToolRegistry
 

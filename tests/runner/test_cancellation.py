@@ -40,7 +40,7 @@ from tool_search import (
     ToolFinished,
     ToolSearchRunner,
 )
-from tool_search.events import ToolProgress
+from tool_search.runner.events import ToolProgress
 from tool_search.runner.execution import CallProgress, ExecutionEvent, ExecutionResult
 from tool_search.testing import Fault, ScriptedModel
 

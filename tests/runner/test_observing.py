@@ -11,7 +11,7 @@ from tool_search import CallOptions, Done, TextDelta, ToolSearchRunner
 from tool_search.adapters import build_provider
 from tool_search.cli.demo.script import MARATHON, script
 from tool_search.config.bot import ProviderConfig
-from tool_search.events import (
+from tool_search.runner.events import (
     RequestFinished,
     RequestStarted,
     RunnerEvent,
@@ -20,8 +20,8 @@ from tool_search.events import (
     TurnObserver,
 )
 from tool_search.runner.observing import EventLog
+from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import StandInServer
-from tool_search.toolsets.toolbox import TOOLBOX
 
 OF_OBSERVERS = (RequestStarted, RequestFinished, SearchFinished)
 
@@ -73,9 +73,9 @@ async def test_an_observer_that_fails_ends_no_turn(caplog: pytest.LogCaptureFixt
 async def test_the_log_has_the_conversation_and_nobodys_words(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, logger="tool_search.events")
+    caplog.set_level(logging.INFO, logger="tool_search.runner.events")
     events = await turn(EventLog())
-    records = [each for each in caplog.records if each.name == "tool_search.events"]
+    records = [each for each in caplog.records if each.name == "tool_search.runner.events"]
     logged = [json.loads(each.getMessage()) for each in records]
     assert [each["event"] for each in logged] == [
         "RequestFinished",

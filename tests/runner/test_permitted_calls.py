@@ -38,8 +38,8 @@ from tool_search import (
     ToolSearchRunner,
     tool_from_function,
 )
-from tool_search.events import ToolOutputDelta
 from tool_search.i18n import text
+from tool_search.runner.events import ToolOutputDelta
 from tool_search.runner.execution import CallOutputDelta, ExecutionResult, PermissionRequest
 from tool_search.testing import Fault, ScriptedModel
 

@@ -21,8 +21,8 @@ from tests.runner.bench import (
 )
 from tool_search import ToolCatalog, ToolSearchSession
 from tool_search.core.messages import Message
-from tool_search.events import RunnerWarning
 from tool_search.providers.prompt_cache import PrefixMonitor
+from tool_search.runner.events import RunnerWarning
 from tool_search.runner.execution import CallRunner, ToolContext, TurnCalls
 from tool_search.runner.execution.observers import EventStream, Readers
 from tool_search.runner.providers import ProviderPool

@@ -48,7 +48,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from tool_search.adapters.opentelemetry import OpenTelemetry
 from tool_search.adapters.opentelemetry.conventions import of_request
-from tool_search.events import RequestStarted
+from tool_search.runner.events import RequestStarted
 
 
 class Traced:

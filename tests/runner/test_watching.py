@@ -28,7 +28,7 @@ from tool_search import (
     ToolContext,
     open_bot,
 )
-from tool_search.events import TurnEvent
+from tool_search.runner.events import TurnEvent
 from tool_search.runner.loop_monitor import LoopMonitor
 from tool_search.runner.observing import ConversationFilter
 from tool_search.testing import ScriptedModel, StandInServer
@@ -271,7 +271,7 @@ async def test_a_collector_receives_what_a_bot_of_yaml_does(tmp_path: Path) -> N
         config["providers"] = [
             each.model_dump(mode="json", exclude_unset=True) for each in config["providers"]
         ]
-        config["tools"] = ["tool_search.toolsets.toolbox.quantities"]
+        config["tools"] = ["tool_search.sources.toolbox.quantities"]
         config["tool_schema_mode"] = "tool_search"
         (tmp_path / "bot.yaml").write_text(json.dumps(config), encoding="utf-8")
         process = await asyncio.create_subprocess_exec(

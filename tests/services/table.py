@@ -12,10 +12,10 @@ from tests.services.request_rules import ALL_RULES, at_most_tools, replies_of
 from tests.services.rules import TOOLS, Bot, ServiceRule, bot_of, keeps
 from tool_search.core.kinds import Dialect
 from tool_search.errors import AllProvidersFailedError
-from tool_search.events import Done
 from tool_search.providers.known import KNOWN_PROVIDERS, KnownProvider
 from tool_search.providers.profile_choice import profile_for
 from tool_search.providers.refusals import Answer, answers_in
+from tool_search.runner.events import Done
 
 __all__ = ["Row", "all_rows", "outcome_of", "rule_named", "served"]
 

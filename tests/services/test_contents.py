@@ -21,7 +21,7 @@ from tests.services.test_sizes import (
 )
 from tool_search import ExecutableTool, ImagePart, MemoryStore
 from tool_search.core.messages import ContentPart, TextPart
-from tool_search.events import ContentLeftOut, Done
+from tool_search.runner.events import ContentLeftOut, Done
 
 UNKNOWN_WORDS = {
     "Z.ai": "Invalid API parameter, please check the documentation.",

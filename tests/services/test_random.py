@@ -21,7 +21,7 @@ from tool_search import ExecutableTool, ProviderConfig, ToolSearchConfig, ToolSe
 from tool_search.adapters import build_provider
 from tool_search.core.kinds import Dialect
 from tool_search.core.messages import ContentPart, TextPart
-from tool_search.events import Done
+from tool_search.runner.events import Done
 
 DIALECTS: tuple[Dialect, ...] = ("openai_chat", "anthropic", "openai_responses")
 # Lists of hundreds of tools are tried alone.

@@ -23,7 +23,7 @@ from tests.services.raw import (
 )
 from tool_search import ProviderConfig, ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
-from tool_search.events import Done, RunnerEvent, RunnerWarning
+from tool_search.runner.events import Done, RunnerEvent, RunnerWarning
 
 TOOLS = ("read_invoice", "water_plants", "book_flight", "tune_piano", "bake_bread")
 DEEPSEEK = "The `{}` in the thinking mode must be passed back to the API."

@@ -27,7 +27,13 @@ from tool_search.config import HistorySettings
 from tool_search.core.kinds import Dialect
 from tool_search.core.messages import ContentPart, TextPart
 from tool_search.errors import AllProvidersFailedError
-from tool_search.events import ContentLeftOut, Done, ProviderSwitched, RunnerEvent, RunnerWarning
+from tool_search.runner.events import (
+    ContentLeftOut,
+    Done,
+    ProviderSwitched,
+    RunnerEvent,
+    RunnerWarning,
+)
 from tool_search.testing.prefix import prefix_change
 
 MODELS: Mapping[str, tuple[Dialect, str]] = {

@@ -14,7 +14,7 @@ from tests.services.rules import RULES, bot_of
 from tests.services.test_sizes import MODELS, TOOLS, answers, bot, codes
 from tool_search import CallOptions, ExecutableTool, Tool, ToolSearchConfig
 from tool_search.errors import AllProvidersFailedError
-from tool_search.events import ContentLeftOut, RunnerWarning
+from tool_search.runner.events import ContentLeftOut, RunnerWarning
 from tool_search.runner.observing import EventLog
 
 FULL = ToolSearchConfig(tool_schema_mode="full", language="en-US")
@@ -323,7 +323,7 @@ async def test_service_that_refuses_in_turns_answers_and_nothing_is_lost() -> No
 async def test_words_of_any_kind_end_no_turn_and_show_no_key(
     words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, logger="tool_search.events")
+    caplog.set_level(logging.INFO, logger="tool_search.runner.events")
     calls = CallOptions(turn_observers=[EventLog()])
     service = RawService(rule=lambda body: words if OPTIONAL["chat"](body) else None)
     async with bot({"odd": ("chat", service)}, calls=calls) as made:

@@ -16,8 +16,8 @@ from tests.services.test_reasoning import TOOLS
 from tool_search import ExecutableTool, ProviderConfig, Tool, ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
 from tool_search.core.messages import DeclaredTool, Message, RequestPlan, ToolList
-from tool_search.events import Done, RunnerEvent, RunnerWarning
 from tool_search.providers.profile_choice import profile_for
+from tool_search.runner.events import Done, RunnerEvent, RunnerWarning
 
 MISTRAL = "mistral-large-2512"
 

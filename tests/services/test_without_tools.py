@@ -11,7 +11,7 @@ from tests.services.raw import JSON, RawService
 from tests.services.rules import RULES
 from tests.services.test_sizes import MODELS, TOOLS, answers, bot, codes, entries
 from tool_search.core.kinds import Dialect
-from tool_search.events import ContentLeftOut, RunnerEvent
+from tool_search.runner.events import ContentLeftOut, RunnerEvent
 
 OLLAMA = "registry.ollama.ai/library/gemma3:4b does not support tools"
 GROQ = "Tool choice is none, but model called a tool"

@@ -11,7 +11,7 @@ from typing import Any
 from tool_search import CallOptions, CallRunner, ToolCall, ToolContext, ToolFinished
 from tool_search.config.permissions import PermissionSettings
 from tool_search.runner.execution import PermissionRequest, Permissions
-from tool_search.toolsets.workspace import workspace_tools
+from tool_search.sources.workspace import workspace_tools
 
 
 class Desk:

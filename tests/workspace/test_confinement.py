@@ -24,9 +24,9 @@ from tool_search import (
 )
 from tool_search.bot import tools_from_modules
 from tool_search.runner.execution import PermissionRequest
-from tool_search.toolsets.workspace import Limits, workspace_tools
-from tool_search.toolsets.workspace.configured import tools_from_environment
-from tool_search.toolsets.workspace.workspace import StoredFile, Workspace, WorkspaceError
+from tool_search.sources.workspace import Limits, workspace_tools
+from tool_search.sources.workspace.configured import tools_from_environment
+from tool_search.sources.workspace.workspace import StoredFile, Workspace, WorkspaceError
 
 SECRET = "what nobody inside may read"
 
@@ -222,9 +222,9 @@ def test_without_a_folder_in_the_environment_there_are_no_tools(
 ) -> None:
     monkeypatch.delenv("TOOL_SEARCH_WORKSPACE", raising=False)
     with pytest.raises(ConfigurationError, match="TOOL_SEARCH_WORKSPACE is not set"):
-        tools_from_modules(["tool_search.toolsets.workspace.configured"])
+        tools_from_modules(["tool_search.sources.workspace.configured"])
     monkeypatch.setenv("TOOL_SEARCH_WORKSPACE", str(tmp_path))
-    made = tools_from_modules(["tool_search.toolsets.workspace.configured"])
+    made = tools_from_modules(["tool_search.sources.workspace.configured"])
     assert "read_file" in {item.tool.name for item in made}
 
 

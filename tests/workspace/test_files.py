@@ -12,7 +12,7 @@ import pytest
 
 from tests.workspace.calling import Desk
 from tool_search.core.messages import ImagePart
-from tool_search.toolsets.workspace import Limits
+from tool_search.sources.workspace import Limits
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -10,9 +10,9 @@ import pytest
 from tests.workspace.calling import Desk
 from tool_search.config.permissions import PermissionSettings
 from tool_search.runner.execution import Cancellation
-from tool_search.toolsets.workspace import Limits, WorkspaceError
-from tool_search.toolsets.workspace.matching import TimeBudget, TurnBudgets, line_matcher
-from tool_search.toolsets.workspace.walking import glob_matcher
+from tool_search.sources.workspace import Limits, WorkspaceError
+from tool_search.sources.workspace.matching import TimeBudget, TurnBudgets, line_matcher
+from tool_search.sources.workspace.walking import glob_matcher
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ async def test_an_invalid_pattern_is_told(folder: Path) -> None:
 
 
 async def test_a_runaway_pattern_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tool_search.toolsets.workspace.matching._SECONDS", 0.5)
+    monkeypatch.setattr("tool_search.sources.workspace.matching._SECONDS", 0.5)
     (folder / "a.txt").write_text("a" * 60 + "!")
     told = await Desk(folder).refused("grep", pattern=r"^(a+)+(?!.)$")
     assert "took longer" in told

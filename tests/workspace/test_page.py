@@ -8,7 +8,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from tool_search.toolsets.workspace import (
+from tool_search.sources.workspace import (
     FetchOptions,
     Limits,
     ShellOptions,

@@ -20,8 +20,8 @@ from tests.workspace.calling import Desk, opened
 from tool_search import ConfigurationError, ToolCall, ToolContext
 from tool_search.config.permissions import PermissionSettings
 from tool_search.runner.execution import Cancellation
-from tool_search.toolsets.workspace import ANY_COMMAND, READ_ONLY_COMMANDS, ShellOptions
-from tool_search.toolsets.workspace.commands import denial_reason, subjects_of
+from tool_search.sources.workspace import ANY_COMMAND, READ_ONLY_COMMANDS, ShellOptions
+from tool_search.sources.workspace.commands import denial_reason, subjects_of
 
 BASH = shutil.which("bash") or ""
 pytestmark = pytest.mark.skipif(not BASH, reason="needs bash")
@@ -296,7 +296,7 @@ async def test_no_command_reads_the_keys_that_the_bot_was_started_with(
         "import asyncio, sys\n"
         "from pathlib import Path\n"
         "from tests.workspace.calling import opened\n"
-        "from tool_search.toolsets.workspace import ShellOptions\n"
+        "from tool_search.sources.workspace import ShellOptions\n"
         "async def main():\n"
         "    shell = ShellOptions(commands=['*'])\n"
         "    async with opened(Path(sys.argv[1]), shell=shell) as desk:\n"

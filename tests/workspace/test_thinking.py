@@ -10,7 +10,7 @@ import pytest
 from tests.workspace.calling import Desk
 from tool_search import ToolCallError
 from tool_search.config.permissions import PermissionSettings
-from tool_search.toolsets.workspace import SubAgentTask, WorkspaceError, workspace_tools
+from tool_search.sources.workspace import SubAgentTask, WorkspaceError, workspace_tools
 
 
 async def test_a_thought_is_noted(tmp_path: Path) -> None:

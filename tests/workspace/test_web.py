@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tool_search import ToolFinished
+from tool_search.sources.workspace import FetchOptions, WebHit
+from tool_search.sources.workspace.fetching import is_public
+from tool_search.sources.workspace.web import WebSearch, html_text, web_tools
 from tool_search.testing import ToolTrial
-from tool_search.toolsets.workspace import FetchOptions, WebHit
-from tool_search.toolsets.workspace.fetching import is_public
-from tool_search.toolsets.workspace.web import WebSearch, html_text, web_tools
 
 HTML = (
     "<html><head><title>A &amp; B</title><style>p{}</style></head><body><h2>One</h2>"
@@ -330,7 +330,7 @@ async def test_a_page_needs_permission_by_its_host(site: Site) -> None:
 
 
 def test_a_page_that_takes_too_long_to_parse_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tool_search.toolsets.workspace.web._SECONDS", 0.5)
+    monkeypatch.setattr("tool_search.sources.workspace.web._SECONDS", 0.5)
     with pytest.raises(Exception, match="took longer"):
         html_text("<a " * 100_000)
 

@@ -14,7 +14,8 @@ from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import ReferencePart, RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import ProviderError
-from tool_search.events import (
+from tool_search.providers.base import ReplyEnd, Usage
+from tool_search.runner.events import (
     Done,
     ProviderSwitched,
     RequestFinished,
@@ -27,7 +28,6 @@ from tool_search.events import (
     ToolsDiscovered,
     TurnEvent,
 )
-from tool_search.providers.base import ReplyEnd, Usage
 
 __all__ = [
     "ConversationFilter",
@@ -72,7 +72,7 @@ class EventLog:
     `conversation` and `fields`.
 
     Args:
-        logger: The log; None: `tool_search.events`, at the level INFO, warnings at WARNING.
+        logger: The log; None: `tool_search.runner.events`, at the level INFO, warnings at WARNING.
 
     Example:
         ::
@@ -81,7 +81,7 @@ class EventLog:
     """
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
-        self._logger = logger or logging.getLogger("tool_search.events")
+        self._logger = logger or logging.getLogger("tool_search.runner.events")
 
     def __call__(self, seen: TurnEvent) -> None:
         """Log one event."""

@@ -17,10 +17,10 @@ from tool_search.core.conversation.record import KeyedTurn
 from tool_search.core.messages import ContentPart, Message, Notice, user_message
 from tool_search.core.values.json import compact_json
 from tool_search.errors import SessionError
-from tool_search.events import Done, ToolFinished
 from tool_search.i18n import text
 from tool_search.providers.base import Usage
 from tool_search.runner.conversations import OpenConversation
+from tool_search.runner.events import Done, ToolFinished
 from tool_search.runner.execution import TurnCalls
 from tool_search.runner.execution.background import Background
 from tool_search.runner.execution.observers import EventStream

@@ -26,12 +26,12 @@ from tool_search.core.messages import ContentPart, Notice, user_message
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.strategies import StrategySet, ToolsAssembler, ToolSearchStrategy
 from tool_search.errors import ConfigurationError, SessionError, ToolSearchError
-from tool_search.events import Done, ProviderSwitched, RunnerEvent, RunnerWarning
 from tool_search.i18n import language_of, text
 from tool_search.providers.base import ChatProvider, Usage
 from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.compaction import Compact, compacted
 from tool_search.runner.conversations import OpenConversation, OpenConversations
+from tool_search.runner.events import Done, ProviderSwitched, RunnerEvent, RunnerWarning
 from tool_search.runner.execution import (
     CallOptions,
     CallRunner,

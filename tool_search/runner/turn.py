@@ -24,7 +24,14 @@ from tool_search.core.discovery.state import Discovery
 from tool_search.core.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import AllProvidersFailedError, ProviderError
-from tool_search.events import (
+from tool_search.i18n import text
+from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
+from tool_search.providers.errors import NOTICES_OF_ACTIONS, ErrorAction
+from tool_search.providers.prompt_cache import LATE_CALL, PrefixMonitor
+from tool_search.providers.refused_tools import SentTools
+from tool_search.runner.compaction import Compact, compacted
+from tool_search.runner.endings import ending_notice
+from tool_search.runner.events import (
     ContentLeftOut,
     Done,
     ProviderSwitched,
@@ -34,13 +41,6 @@ from tool_search.events import (
     ToolsDiscovered,
     TurnEnd,
 )
-from tool_search.i18n import text
-from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
-from tool_search.providers.errors import NOTICES_OF_ACTIONS, ErrorAction
-from tool_search.providers.prompt_cache import LATE_CALL, PrefixMonitor
-from tool_search.providers.refused_tools import SentTools
-from tool_search.runner.compaction import Compact, compacted
-from tool_search.runner.endings import ending_notice
 from tool_search.runner.execution import CallRunner, FinishedCall, ToolContext, TurnCalls
 from tool_search.runner.execution.background import Background
 from tool_search.runner.execution.observers import EventStream

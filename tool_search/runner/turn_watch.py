@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iter
 from typing import Any, NamedTuple, cast
 
 from tool_search.core.messages import Message
-from tool_search.events import Done, RunnerEvent
+from tool_search.runner.events import Done, RunnerEvent
 from tool_search.runner.execution.observers import EventStream, TurnFailed, TurnStarted
 from tool_search.runner.observing import current_conversation
 

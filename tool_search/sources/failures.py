@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tool_search.events import RunnerWarning
+from tool_search.runner.events import RunnerWarning
 from tool_search.sources.base import ServerStatus, ToolSource
 
 __all__ = ["ServerFailures"]

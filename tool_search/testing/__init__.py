@@ -8,7 +8,7 @@ Example:
     ()
 """
 
-from tool_search._exports import exports
+from tool_search.core.exports import exports
 
 __all__, __getattr__ = exports(__name__, __file__)
 

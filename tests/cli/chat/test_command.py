@@ -12,7 +12,7 @@ from tests.cli.conftest import Command
 from tool_search.cli.chat.plain import PlainScreen
 from tool_search.cli.chat.screen import JsonScreen
 from tool_search.core.messages import ToolCall
-from tool_search.events import (
+from tool_search.runner.events import (
     ContentLeftOut,
     RunnerEvent,
     RunnerWarning,
@@ -22,7 +22,7 @@ from tool_search.events import (
 from tool_search.testing import Fault, ModelCall, ModelReply, ScriptedModel, StandInServer
 
 File = Callable[[str, str], Path]
-MODULES = [f"tool_search.toolsets.toolbox.{name}" for name in ("quantities", "everyday", "words")]
+MODULES = [f"tool_search.sources.toolbox.{name}" for name in ("quantities", "everyday", "words")]
 SEARCH = ModelReply(calls=(ModelCall(name="tool_search", arguments={"query": "hex colour rgb"}),))
 CALL = ModelReply(
     text="One moment.", calls=(ModelCall(name="hex_to_rgb", arguments={"color": "#ff8800"}),)
@@ -185,7 +185,7 @@ def test_chat_reset_forgets_the_conversation(
 def test_chat_from_a_pipe_asks_nobody(command: Command, write: File, server: StandInServer) -> None:
     bot = write(
         "asking.yaml",
-        "tools: [tool_search.toolsets.toolbox.quantities]\npermissions: {ask: [hex_to_rgb]}\n"
+        "tools: [tool_search.sources.toolbox.quantities]\npermissions: {ask: [hex_to_rgb]}\n"
         "providers: [{id: p, type: openai_chat, model: m, api_key_env: null, "
         f"base_url: '{server.openai_base_url}'}}]\n",
     )

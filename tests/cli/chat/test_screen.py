@@ -11,7 +11,9 @@ from rich.cells import cell_len
 from tests.cli.chat.emulator import Emulator
 from tool_search.cli.chat.terminal import TerminalScreen
 from tool_search.core.messages import ToolCall
-from tool_search.events import (
+from tool_search.i18n import LANGUAGES, Language, text
+from tool_search.providers.base import Usage
+from tool_search.runner.events import (
     Done,
     ProviderSwitched,
     RunnerEvent,
@@ -21,8 +23,6 @@ from tool_search.events import (
     ToolFinished,
     ToolsDiscovered,
 )
-from tool_search.i18n import LANGUAGES, Language, text
-from tool_search.providers.base import Usage
 
 SEARCH = ToolCall(id="1", name="tool_search", arguments='{"query": "hex colour"}')
 CALL = ToolCall(id="2", name="hex_to_rgb", arguments='{"color": "#ff8800"}')

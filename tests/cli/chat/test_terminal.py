@@ -90,7 +90,7 @@ def bot(write: Callable[[str, str], Path], server: StandInServer) -> Path:
     """Return a bot of a few tools."""
     return write(
         "bot.yaml",
-        "tools: [tool_search.toolsets.toolbox.quantities]\n"
+        "tools: [tool_search.sources.toolbox.quantities]\n"
         "permissions: {ask: [hex_to_rgb]}\n"
         "providers: [{id: p, type: openai_chat, model: m, api_key_env: null, "
         f"base_url: '{server.openai_base_url}'}}]\n",

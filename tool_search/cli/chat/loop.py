@@ -20,9 +20,9 @@ from tool_search.cli.inspect import NextRequest, next_request
 from tool_search.cli.terminal.language import named_language, spoken_language
 from tool_search.config.bot import BotConfig, ProviderConfig, provider_from_string
 from tool_search.errors import ToolSearchError
-from tool_search.events import Done, ProviderSwitched
 from tool_search.i18n import Language
 from tool_search.providers.profile_choice import profile_of
+from tool_search.runner.events import Done, ProviderSwitched
 from tool_search.runner.providers import name_providers
 from tool_search.stores.record import ConversationRecord
 

@@ -17,7 +17,8 @@ from tool_search.cli.terminal.language import number
 from tool_search.cli.terminal.lines import cut, visible, wrapped, wrapped_columns
 from tool_search.config.bot import ProviderConfig
 from tool_search.errors import AllProvidersFailedError, ToolSearchError
-from tool_search.events import (
+from tool_search.i18n import Language, text
+from tool_search.runner.events import (
     ContentLeftOut,
     Done,
     ProviderSwitched,
@@ -29,7 +30,6 @@ from tool_search.events import (
     ToolProgress,
     ToolsDiscovered,
 )
-from tool_search.i18n import Language, text
 
 __all__ = ["PlainScreen"]
 

@@ -13,8 +13,8 @@ from tool_search.cli.chat.cost import ConversationCost
 from tool_search.cli.inspect import NextRequest
 from tool_search.config.bot import ProviderConfig
 from tool_search.errors import AllProvidersFailedError, ToolSearchError
-from tool_search.events import RunnerEvent
 from tool_search.i18n import Language, text
+from tool_search.runner.events import RunnerEvent
 
 __all__ = ["JsonScreen", "Screen"]
 

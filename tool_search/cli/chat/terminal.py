@@ -15,7 +15,7 @@ from tool_search.cli.chat.markdown import AnswerMarkdown, finished_length
 from tool_search.cli.chat.plain import PlainScreen
 from tool_search.cli.exits import result_console
 from tool_search.cli.terminal.lines import cut, visible
-from tool_search.events import (
+from tool_search.runner.events import (
     Done,
     ProviderSwitched,
     RunnerEvent,

@@ -17,7 +17,7 @@ from tool_search.cli.exits import result_console, side_console
 from tool_search.cli.options import JsonOption
 from tool_search.cli.terminal.language import spoken
 from tool_search.cli.terminal.lines import cut
-from tool_search.events import RunnerEvent
+from tool_search.runner.events import RunnerEvent
 
 __all__ = ["demo_command"]
 

@@ -18,7 +18,7 @@ from tool_search.cli.demo.conversation import Demo, UserTurn
 from tool_search.cli.demo.trace import found_names
 from tool_search.cli.terminal.language import number, percent, spoken
 from tool_search.cli.terminal.lines import cut, wrapped
-from tool_search.events import (
+from tool_search.runner.events import (
     Done,
     ProviderSwitched,
     RunnerEvent,

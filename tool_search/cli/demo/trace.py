@@ -8,7 +8,7 @@ from typing import Any
 
 from tool_search.cli.demo.accounting import Ledger
 from tool_search.cli.demo.conversation import UserTurn
-from tool_search.events import (
+from tool_search.runner.events import (
     Done,
     ProviderSwitched,
     RunnerEvent,

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tool_search._exports import moved_to_top
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.names import wire_name
 from tool_search.core.catalog.tool import Tool
@@ -38,6 +37,7 @@ from tool_search.core.conversation.record import ConversationState
 from tool_search.core.conversation.synthetic_searches import SyntheticSearches
 from tool_search.core.discovery.modes import ModeDecision
 from tool_search.core.discovery.state import Discovery
+from tool_search.core.exports import moved_to_top
 from tool_search.core.messages import (
     ContentPart,
     Message,

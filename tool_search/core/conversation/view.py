@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from tool_search._exports import moved_to_top
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.base import ToolConversation
@@ -30,6 +29,7 @@ from tool_search.core.conversation.synthetic_searches import InsertionPoint
 from tool_search.core.discovery.definitions import instructed
 from tool_search.core.discovery.modes import ModeDecision
 from tool_search.core.discovery.state import DiscoveryWay
+from tool_search.core.exports import moved_to_top
 from tool_search.core.messages import Message, Notice, RequestPlan, ToolCall, ToolList
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.results import SearchResult, Votes

@@ -20,7 +20,7 @@ from time import perf_counter
 from tool_search.core.conversation.calls import AnsweredCall, CallDecision, RunCall
 from tool_search.core.messages import ToolCall
 from tool_search.core.values.redaction import redacted_json
-from tool_search.events import (
+from tool_search.runner.events import (
     CallStep,
     RunnerEvent,
     ToolCallStarted,

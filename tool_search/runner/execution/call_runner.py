@@ -27,8 +27,8 @@ from tool_search.core.discovery.definitions import CALL_TOOL_NAME
 from tool_search.core.discovery.state import DiscoveryState
 from tool_search.core.messages import ToolCall
 from tool_search.errors import ConfigurationError
-from tool_search.events import RunnerEvent, ToolFinished, TurnObserver
 from tool_search.i18n import Language
+from tool_search.runner.events import RunnerEvent, ToolFinished, TurnObserver
 from tool_search.runner.execution.batch import CallBatch
 from tool_search.runner.execution.call import CallProfile, CallServices, Decide
 from tool_search.runner.execution.context import ToolContext, ToolExecutor

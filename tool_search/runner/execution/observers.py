@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import Message, RequestPlan, ToolCall
 from tool_search.core.values.redaction import log_failure
-from tool_search.events import RunnerEvent, TurnEvent, TurnObserver
+from tool_search.runner.events import RunnerEvent, TurnEvent, TurnObserver
 from tool_search.runner.execution.results import FinishedCall
 
 __all__ = [

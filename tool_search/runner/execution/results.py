@@ -16,8 +16,8 @@ from tool_search.core.values.json import compact_json
 from tool_search.core.values.redaction import redacted_text
 from tool_search.core.values.shortening import cut
 from tool_search.errors import ToolSearchError
-from tool_search.events import CallStep, Outcome, SearchFinished, ToolFinished
 from tool_search.i18n import Language, text
+from tool_search.runner.events import CallStep, Outcome, SearchFinished, ToolFinished
 
 __all__ = [
     "MAX_ERROR_CHARS",

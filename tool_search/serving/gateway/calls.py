@@ -16,8 +16,8 @@ from tool_search.core.values.clean_text import clean_line
 from tool_search.core.values.json import compact_json
 from tool_search.core.values.redaction import redacted_text
 from tool_search.errors import SourceError, ToolSearchError
-from tool_search.events import ToolFinished
 from tool_search.i18n import Language, text
+from tool_search.runner.events import ToolFinished
 from tool_search.runner.execution import CallOptions, CallRunner, Permissions, ToolExecutor
 from tool_search.runner.execution.context import ToolContext
 from tool_search.runner.execution.hooks import HookAnswer, HookedCall, ToolHook

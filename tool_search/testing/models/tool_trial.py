@@ -20,7 +20,7 @@ from typing import Any
 from tool_search.core.messages import ToolCall
 from tool_search.core.values.json import compact_json
 from tool_search.errors import InvalidToolError
-from tool_search.events import ToolFinished, ToolOutputDelta, ToolProgress
+from tool_search.runner.events import ToolFinished, ToolOutputDelta, ToolProgress
 from tool_search.runner.execution import (
     CallOptions,
     CallRunner,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tool_search.bot import FORMER_MODULES, imported_from, tools_from_modules
+from tool_search.bot import imported_from, tools_from_modules
 from tool_search.catalog.schema.declared import declared_schema
 from tool_search.catalog.schema.plain import REFUSED_AT_TOP
 from tool_search.cli.doctor.examined import Examined
@@ -17,6 +17,7 @@ from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.names import NAME_RULES, wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.discovery.modes import tool_tokens
+from tool_search.core.exports import current_name
 from tool_search.errors import (
     ConfigurationError,
     DuplicateToolError,
@@ -53,7 +54,7 @@ def load_tools(modules: Sequence[str], source: Path) -> OwnTools:
     own = OwnTools()
     for index, name in enumerate(modules):
         path: KeyPath = ("tools", index)
-        if (current := FORMER_MODULES.get(name)) is not None:
+        if (current := current_name(name)) is not None:
             own.findings.append(
                 Finding(
                     code="module_moved",

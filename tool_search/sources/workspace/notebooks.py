@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tool_search.runner.execution import ExecutableTool, ToolContext, tool_from_function
-from tool_search.toolsets.workspace.editing import EditDesk, check_before
-from tool_search.toolsets.workspace.texts import TextFile
-from tool_search.toolsets.workspace.workspace import WorkspaceError
+from tool_search.sources.workspace.editing import EditDesk, check_before
+from tool_search.sources.workspace.texts import TextFile
+from tool_search.sources.workspace.workspace import WorkspaceError
 
 __all__ = [
     "CellKind",

@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Any, Literal
 
 from tool_search.i18n import LANGUAGES, text
-from tool_search.toolsets.toolbox import everyday, quantities, words
+from tool_search.sources.toolbox import everyday, quantities, words
 
 __all__ = ["TOOLBOX", "TOOLS"]
 

@@ -7,7 +7,7 @@ import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from tool_search.toolsets.workspace.workspace import StoredFile, WorkspaceError
+from tool_search.sources.workspace.workspace import StoredFile, WorkspaceError
 
 __all__ = ["ReadFiles", "TextFile", "number_lines", "snippet"]
 

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from tool_search.toolsets.workspace.workspace import WorkspaceError
+from tool_search.sources.workspace.workspace import WorkspaceError
 
 __all__ = [
     "ANY_COMMAND",

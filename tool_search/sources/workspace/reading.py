@@ -9,9 +9,9 @@ from pydantic import Field
 
 from tool_search.core.messages import ImagePart, TextPart
 from tool_search.runner.execution import ExecutableTool, ToolContext, tool_from_function
-from tool_search.toolsets.workspace.notebooks import NotebookFile
-from tool_search.toolsets.workspace.texts import ReadFiles, TextFile, number_lines
-from tool_search.toolsets.workspace.workspace import StoredFile, Workspace, WorkspaceError
+from tool_search.sources.workspace.notebooks import NotebookFile
+from tool_search.sources.workspace.texts import ReadFiles, TextFile, number_lines
+from tool_search.sources.workspace.workspace import StoredFile, Workspace, WorkspaceError
 
 __all__ = ["reading_tools"]
 

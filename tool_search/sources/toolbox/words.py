@@ -10,7 +10,7 @@ import string
 import uuid
 from collections import Counter
 
-from tool_search.toolsets.toolbox.arguments import require_length, require_within
+from tool_search.sources.toolbox.arguments import require_length, require_within
 
 _MAX_CHARS = 100_000
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"

@@ -15,8 +15,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from tool_search.runner.execution import ExecutableTool, ToolContext, tool_from_function
-from tool_search.toolsets.workspace.texts import ReadFiles, TextFile, snippet
-from tool_search.toolsets.workspace.workspace import StoredFile, Workspace, WorkspaceError
+from tool_search.sources.workspace.texts import ReadFiles, TextFile, snippet
+from tool_search.sources.workspace.workspace import StoredFile, Workspace, WorkspaceError
 
 __all__ = ["Edit", "EditDesk", "check_before", "editing_tools"]
 

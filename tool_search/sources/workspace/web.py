@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from tool_search.runner.execution import ExecutableTool, ToolContext, tool_from_function
-from tool_search.toolsets.workspace.fetching import (
+from tool_search.sources.workspace.fetching import (
     Line,
     Page,
     Resolve,
@@ -25,7 +25,7 @@ from tool_search.toolsets.workspace.fetching import (
     is_public,
     resolve_host,
 )
-from tool_search.toolsets.workspace.workspace import WorkspaceError
+from tool_search.sources.workspace.workspace import WorkspaceError
 
 __all__ = [
     "FetchOptions",

@@ -1,7 +1,7 @@
 """A tool set for one folder: files, search, notebooks, a shell, web pages, a todo list.
 
 >>> import tempfile
->>> from tool_search.toolsets.workspace import workspace_tools
+>>> from tool_search.sources.workspace import workspace_tools
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     tools = workspace_tools(folder)
 >>> [item.tool.name for item in tools][:3]
@@ -20,16 +20,16 @@ import threading
 from collections.abc import Collection
 
 from tool_search.runner.execution import ExecutableTool
-from tool_search.toolsets.workspace.commands import ANY_COMMAND, READ_ONLY_COMMANDS
-from tool_search.toolsets.workspace.editing import EditDesk, editing_tools
-from tool_search.toolsets.workspace.finding import finding_tools
-from tool_search.toolsets.workspace.notebooks import notebook_tools
-from tool_search.toolsets.workspace.reading import reading_tools
-from tool_search.toolsets.workspace.shell import ShellOptions, shell_tools
-from tool_search.toolsets.workspace.texts import ReadFiles
-from tool_search.toolsets.workspace.thinking import RunSubAgent, SubAgentTask, thinking_tools
-from tool_search.toolsets.workspace.web import FetchOptions, WebHit, WebSearch, web_tools
-from tool_search.toolsets.workspace.workspace import PROTECTED, Limits, Workspace, WorkspaceError
+from tool_search.sources.workspace.commands import ANY_COMMAND, READ_ONLY_COMMANDS
+from tool_search.sources.workspace.editing import EditDesk, editing_tools
+from tool_search.sources.workspace.finding import finding_tools
+from tool_search.sources.workspace.notebooks import notebook_tools
+from tool_search.sources.workspace.reading import reading_tools
+from tool_search.sources.workspace.shell import ShellOptions, shell_tools
+from tool_search.sources.workspace.texts import ReadFiles
+from tool_search.sources.workspace.thinking import RunSubAgent, SubAgentTask, thinking_tools
+from tool_search.sources.workspace.web import FetchOptions, WebHit, WebSearch, web_tools
+from tool_search.sources.workspace.workspace import PROTECTED, Limits, Workspace, WorkspaceError
 
 __all__ = [
     "ANY_COMMAND",

@@ -30,14 +30,14 @@ from tool_search.runner.execution import (
     ToolContext,
     tool_from_function,
 )
-from tool_search.toolsets.workspace.commands import (
+from tool_search.sources.workspace.commands import (
     ANY_COMMAND,
     READ_ONLY_COMMANDS,
     denial_reason,
     subjects_of,
 )
-from tool_search.toolsets.workspace.isolation import isolating_launcher
-from tool_search.toolsets.workspace.workspace import Workspace, WorkspaceError
+from tool_search.sources.workspace.isolation import isolating_launcher
+from tool_search.sources.workspace.workspace import Workspace, WorkspaceError
 
 __all__ = ["ShellOptions", "shell_tools"]
 

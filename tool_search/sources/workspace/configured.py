@@ -1,4 +1,4 @@
-"""The workspace tools for `bot.yaml`: `tools: ["tool_search.toolsets.workspace.configured"]`.
+"""The workspace tools for `bot.yaml`: `tools: ["tool_search.sources.workspace.configured"]`.
 
 Settings come from the environment:
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from tool_search.errors import ConfigurationError
 from tool_search.runner.execution import ExecutableTool
-from tool_search.toolsets.workspace import ShellOptions, workspace_tools
+from tool_search.sources.workspace import ShellOptions, workspace_tools
 
 __all__ = ["tools_from_environment"]
 

@@ -19,7 +19,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from tool_search.runner.execution.context import Cancellation
-from tool_search.toolsets.workspace.workspace import WorkspaceError
+from tool_search.sources.workspace.workspace import WorkspaceError
 
 __all__ = ["LineMatcher", "TimeBudget", "TurnBudgets", "line_matcher"]
 

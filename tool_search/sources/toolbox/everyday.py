@@ -9,7 +9,7 @@ import re
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from tool_search.toolsets.toolbox.arguments import (
+from tool_search.sources.toolbox.arguments import (
     cents,
     parse_date,
     require_within,

@@ -10,7 +10,7 @@ import re
 import secrets
 from typing import Literal
 
-from tool_search.toolsets.toolbox.arguments import (
+from tool_search.sources.toolbox.arguments import (
     choose,
     require_finite,
     require_length,

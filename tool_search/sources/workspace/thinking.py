@@ -14,7 +14,7 @@ from tool_search.runner.execution import (
     stateful_tool,
     tool_from_function,
 )
-from tool_search.toolsets.workspace.workspace import WorkspaceError
+from tool_search.sources.workspace.workspace import WorkspaceError
 
 __all__ = ["RunSubAgent", "SubAgentTask", "thinking_tools"]
 

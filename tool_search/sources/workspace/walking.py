@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, Protocol
 
-from tool_search.toolsets.workspace.workspace import Workspace, WorkspaceError
+from tool_search.sources.workspace.workspace import Workspace, WorkspaceError
 
 __all__ = ["FoundFile", "Walk", "glob_matcher"]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["explain_missing_links", "exports", "find_moved_modules", "moved_to_top"]
+__all__ = ["current_name", "explain_missing_links", "exports", "find_moved_modules", "moved_to_top"]
 
 _TOP = "tool_search"
 # Where a module of an older version is now. Modules of folders that are in the core by the same
@@ -25,7 +25,8 @@ _INTO_CORE = {
 }
 _GONE = ("conversation", "demo")  # folders of which nothing is left
 _MOVED = {
-    "_checkout": "_exports",
+    "_checkout": "core.exports",
+    "_exports": "core.exports",
     "config.kinds": "core.kinds",
     "config.strategies": "core.strategy_facts",
     "config.values": "core.settings",
@@ -37,6 +38,7 @@ _MOVED = {
     "conversation.sent_history": "runner.session.sent_history",
     "discovery.missing_tool": "runner.session.missing_tool",
     "discovery.services": "core.services",
+    "events": "runner.events",
     "messages": "core.messages",
     "providers.omissions": "runner.session.omissions",
     "providers.profiles": "core.profiles",
@@ -45,7 +47,8 @@ _MOVED = {
 _MOVED_FOLDERS = {
     "compat": "adapters.compat",
     "demo": "cli.demo",
-    "demo.toolbox": "toolsets.toolbox",
+    "demo.toolbox": "sources.toolbox",
+    "demo.workspace_tools": "sources.workspace",
     "discovery": "search.discovery",
     "doctor": "cli.doctor",
     "execution": "runner.execution",
@@ -57,7 +60,7 @@ _MOVED_FOLDERS = {
     "session": "runner.session",
     "strategies": "core.strategies",
     "values": "core.values",
-    "workspace": "toolsets.workspace",
+    "workspace": "sources.workspace",
 }
 _LINKED = ("adapters", "i18n")
 _NOT_LISTED = "# Reachable, not in `__all__`"
@@ -152,6 +155,13 @@ def explain_missing_links() -> None:
         sys.meta_path.append(_MissingLinks)
 
 
+def current_name(name: str) -> str | None:
+    """Return the name that a module of an older version has now; None: it has not moved."""
+    package, _, old = name.partition(".")
+    new = _new_place(old) if package == _TOP else None
+    return new and f"{_TOP}.{new}"
+
+
 def _new_place(old: str) -> str | None:
     """Return the place of a module of an older version, below the package; None: it is there."""
     if old in _MOVED or old in _GONE:
@@ -159,9 +169,8 @@ def _new_place(old: str) -> str | None:
     folder, _, name = old.partition(".")
     if name in _INTO_CORE.get(folder, "").split():
         return f"core.{old}"
-    toolbox = "demo.toolbox"
-    if old == toolbox or old.startswith(f"{toolbox}."):
-        folder = toolbox
+    inner = f"{folder}.{name.partition('.')[0]}"
+    folder = inner if inner in _MOVED_FOLDERS else folder
     now = _MOVED_FOLDERS.get(folder)
     return now and f"{now}{old.removeprefix(folder)}"
 

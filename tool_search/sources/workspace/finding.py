@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tool_search.runner.execution import ExecutableTool, ToolContext, tool_from_function
-from tool_search.toolsets.workspace.matching import LineMatcher, TurnBudgets, line_matcher
-from tool_search.toolsets.workspace.texts import TextFile
-from tool_search.toolsets.workspace.walking import Walk, glob_matcher
-from tool_search.toolsets.workspace.workspace import Workspace, WorkspaceError
+from tool_search.sources.workspace.matching import LineMatcher, TurnBudgets, line_matcher
+from tool_search.sources.workspace.texts import TextFile
+from tool_search.sources.workspace.walking import Walk, glob_matcher
+from tool_search.sources.workspace.workspace import Workspace, WorkspaceError
 
 __all__ = ["finding_tools"]
 

@@ -23,7 +23,7 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 from tool_search.adapters.wire.incoming import ACCEPTED_ENCODINGS, Inflater
 from tool_search.core.values.clean_text import clean_line
 from tool_search.core.values.host_names import connected_host
-from tool_search.toolsets.workspace.workspace import WorkspaceError
+from tool_search.sources.workspace.workspace import WorkspaceError
 
 __all__ = [
     "Line",
