@@ -15,7 +15,7 @@ import pytest
 from tool_search import ConversationRecord, Discovery, MemoryStore
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import Message
-from tool_search.search.learned import Evidence
+from tool_search.search.learned import Evidence, merge_evidence
 from tool_search.stores import Grant
 from tool_search.stores.base import KeptEvidence, KeptGrants
 from tool_search.testing.store_contract import (
@@ -281,8 +281,8 @@ class AddsNoStrength(Right):
     contract = EvidenceContract
 
     async def add_evidence(self, entries: Sequence[Evidence]) -> None:
-        self._evidence = tuple({e.key: e for e in (*self._evidence, *entries)}.values())
-        self._revision += 1
+        self._learned |= {entry.key: entry for entry in entries}
+        self._learned_revision += 1
 
 
 class MergesSources(Right):
@@ -296,8 +296,8 @@ class HasNoBound(Right):
     contract = EvidenceContract
 
     async def add_evidence(self, entries: Sequence[Evidence]) -> None:
-        self._evidence = (*self._evidence, *entries)
-        self._revision += 1
+        self._learned = merge_evidence(self._learned.values(), entries)
+        self._learned_revision += 1
 
 
 class KeepsOneRevision(Right):
@@ -307,7 +307,7 @@ class KeepsOneRevision(Right):
         return 7
 
     async def load_evidence(self) -> KeptEvidence:
-        return KeptEvidence(7, self._evidence)
+        return (await super().load_evidence())._replace(revision=7)
 
 
 class ChangesItsSalt(Right):
@@ -337,18 +337,19 @@ class RevokesOneDefinition(Right):
     contract = GrantContract
 
     async def revoke_grants(self, grants: Sequence[Grant]) -> int:
-        before = len(self._grants)
-        self._keep_grants(grant for grant in self._grants if grant not in grants)
-        return before - len(self._grants)
+        before = len(self._granted)
+        left = {text: grant for text, grant in self._granted.items() if grant not in grants}
+        self._keep_grants(left)
+        return before - len(left)
 
 
 class KeepsGrantsOfForgotten(Right):
     contract = GrantContract
 
     async def forget(self, key: str) -> None:
-        kept = await self.load_grants()
+        kept = self._granted
         await super().forget(key)
-        self._keep_grants(kept.entries)
+        self._keep_grants(kept)
 
 
 class SortsGrants(Right):

@@ -10,13 +10,13 @@ from tests.stores.conftest import Store
 from tests.stores.contents import NOW, kept_in, success
 from tool_search.search import learned
 from tool_search.search.learned import HALF_LIFE_S
-from tool_search.stores.sqlite import evidence as sqlite_evidence
+from tool_search.stores import evidence as stored_evidence
 
 
 async def test_the_whole_store_is_shared_between_sources(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (learned, sqlite_evidence):
+    for module in (learned, stored_evidence):
         monkeypatch.setattr(module, "MAX_EVIDENCE", 4)
     honest = replace(success("t", "letter", at=NOW - HALF_LIFE_S), source="ann")
     await store.add_evidence([honest])

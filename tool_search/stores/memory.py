@@ -6,17 +6,14 @@ import math
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tool_search.core.discovery.state import Discovery, DiscoveryState
-from tool_search.search.learned import (
-    Evidence,
-    forgetting_time,
-    merge_evidence,
-    select_evidence,
-)
-from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
+from tool_search.search.learned import Evidence
+from tool_search.stores.base import ConversationKey, Grant
+from tool_search.stores.evidence import EvidenceRows, StoredEvidence
+from tool_search.stores.grants import StoredGrants
 from tool_search.stores.record import ConversationRecord
 
 __all__ = ["DEFAULT_CONVERSATIONS", "MemoryStore"]
@@ -26,8 +23,10 @@ DEFAULT_CONVERSATIONS = 2_000
 _DAY_S = 86_400.0
 
 
-class MemoryStore:
+class MemoryStore(StoredEvidence, StoredGrants):
     """A store in memory, for tests and for bots whose conversations may end with the process.
+
+    Conversations stay objects here: what is no JSON is kept too, and nothing is written out.
 
     Args:
         keep_days: Days that a conversation is kept after its last use; None: forever.
@@ -49,13 +48,13 @@ class MemoryStore:
         self._discoveries: dict[ConversationKey, DiscoveryState] = {}
         # In order of last use, oldest first.
         self._used: OrderedDict[ConversationKey, float] = OrderedDict()
-        self._evidence: tuple[Evidence, ...] = ()
-        self._revision = 0
-        self._salt = secrets.token_bytes(32)
-        self._grants: tuple[Grant, ...] = ()
-        self._grant_revision = 0
-        self._sources: set[str] = set()
         self._modes: dict[ConversationKey, str] = {}
+        self._learned: dict[object, Evidence] = {}
+        self._learned_revision = 0
+        self._own_salt = secrets.token_bytes(32)
+        self._granted: dict[str, Grant] = {}
+        self._granted_revision = 0
+        self._sources: set[str] = set()
 
     async def load(self, key: ConversationKey) -> ConversationRecord | None:
         """Return the conversation as last saved, with all discoveries."""
@@ -90,6 +89,16 @@ class MemoryStore:
         """Erase the conversation and its grants, if it exists."""
         self._erase(key)
 
+    async def load_permission_mode(self, key: ConversationKey) -> str | None:
+        """Return the last saved mode, or None."""
+        return self._modes.get(key)
+
+    async def save_permission_mode(self, key: ConversationKey, mode: str) -> None:
+        """Save a conversation's mode."""
+        self._use(key)
+        self._modes[key] = mode
+        self._use(key)
+
     def _use(self, key: ConversationKey) -> None:
         self._used[key] = self._clock()
         self._used.move_to_end(key)
@@ -109,70 +118,53 @@ class MemoryStore:
         self._records.pop(key, None)
         self._discoveries.pop(key, None)
         self._modes.pop(key, None)
-        self._keep_grants(grant for grant in self._grants if grant.conversation != key)
+        self._keep_grants({t: g for t, g in self._granted.items() if g.conversation != key})
 
-    async def evidence_revision(self) -> int:
-        """Return the number of changes of the evidence."""
-        return self._revision
+    async def _evidence_revision(self) -> int:
+        return self._learned_revision
 
-    async def load_evidence(self) -> KeptEvidence:
-        """Return all evidence."""
-        return KeptEvidence(self._revision, self._evidence)
+    async def _evidence(self, tools: Sequence[str] | None, before: float) -> EvidenceRows:
+        every = self._learned.values()
+        return EvidenceRows(
+            revision=self._learned_revision,
+            entries=[entry for entry in every if tools is None or entry.tool in tools],
+            total=len(every),
+            last=max((entry.at for entry in every if entry.at <= before), default=None),
+        )
 
-    async def evidence_salt(self) -> bytes:
-        """Return the salt of this store."""
-        return self._salt
+    async def _replace_evidence(
+        self, revision: object, before: Sequence[Evidence], after: Sequence[Evidence]
+    ) -> bool:
+        del revision  # no other task runs meanwhile
+        for entry in before:
+            self._learned.pop(entry.key, None)
+        self._learned |= {entry.key: entry for entry in after}
+        self._learned_revision += 1
+        return True
 
-    async def add_evidence(self, entries: Sequence[Evidence]) -> None:
-        """Add successes."""
-        if entries:
-            now = max(entry.at for entry in entries)
-            after = merge_evidence(self._evidence, entries).values()
-            oldest = forgetting_time((entry.at for entry in self._evidence), now)
-            self._evidence = tuple(select_evidence(after, oldest))
-            self._revision += 1
+    async def _salt(self, new: bytes | None) -> bytes:
+        del new
+        return self._own_salt
 
-    async def forget_evidence(self, tool: str | None = None) -> int:
-        """Erase the evidence for one tool, or all of it; return the number of entries."""
-        left = tuple(e for e in self._evidence if tool is not None and e.tool != tool)
-        erased, self._evidence = len(self._evidence) - len(left), left
-        self._revision += bool(erased)
-        return erased
+    async def _grant_revision(self) -> int:
+        return self._granted_revision
 
-    async def grant_revision(self) -> int:
-        """Return the number of changes of the grants."""
-        return self._grant_revision
+    async def _grants(self) -> tuple[int, Sequence[str]]:
+        return self._granted_revision, tuple(self._granted)
 
-    async def load_grants(self) -> KeptGrants:
-        """Return all grants."""
-        return KeptGrants(self._grant_revision, self._grants)
-
-    async def add_grants(self, grants: Sequence[Grant], *, source: str | None = None) -> bool:
-        """Add grants; accept each source once."""
+    async def _add_grants(self, grants: Mapping[str, Grant], source: str | None) -> bool:
         if source in self._sources:
             return False
         if source is not None:
             self._sources.add(source)
-        self._keep_grants((*self._grants, *grants))
+        self._keep_grants({**self._granted, **grants})
         return True
 
-    async def revoke_grants(self, grants: Sequence[Grant]) -> int:
-        """Revoke grants; return the number of revoked grants."""
-        before = len(self._grants)
-        self._keep_grants(g for g in self._grants if not any(r.revokes(g) for r in grants))
-        return before - len(self._grants)
+    async def _erase_grants(self, revision: object, texts: Sequence[str | bytes]) -> bool:
+        del revision  # no other task runs meanwhile
+        self._keep_grants({t: g for t, g in self._granted.items() if t not in texts})
+        return True
 
-    async def load_permission_mode(self, key: ConversationKey) -> str | None:
-        """Return the last saved mode, or None."""
-        return self._modes.get(key)
-
-    async def save_permission_mode(self, key: ConversationKey, mode: str) -> None:
-        """Save a conversation's mode."""
-        self._use(key)
-        self._modes[key] = mode
-        self._use(key)
-
-    def _keep_grants(self, grants: Iterable[Grant]) -> None:
-        left = tuple(dict.fromkeys(grants))
-        self._grant_revision += left != self._grants
-        self._grants = left
+    def _keep_grants(self, grants: dict[str, Grant]) -> None:
+        self._granted_revision += grants.keys() != self._granted.keys()
+        self._granted = grants

@@ -15,7 +15,7 @@ from tests.stores.contents import discoveries, kept_in, loaded_names, record, su
 from tool_search import StoreError
 from tool_search.core.messages import user_message
 from tool_search.stores import MemoryStore, SQLiteStore
-from tool_search.stores.sqlite import evidence as sqlite_evidence
+from tool_search.stores import evidence as stored_evidence
 
 WRITER = """
 import asyncio, sys
@@ -157,7 +157,7 @@ async def test_all_conversations_are_forgotten_at_once(path: Path) -> None:
 async def test_the_whole_store_is_bounded_as_memory_is(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_evidence, "MAX_EVIDENCE", 3)
+    monkeypatch.setattr(stored_evidence, "MAX_EVIDENCE", 3)
     monkeypatch.setattr("tool_search.search.learned.MAX_EVIDENCE", 3)
     memory = MemoryStore()
     async with SQLiteStore(path) as store:

@@ -11,9 +11,8 @@ from hashlib import blake2b
 
 from tool_search.stores.base import ConversationKey
 
-__all__ = ["Keys", "read_key", "read_number", "written_key"]
+__all__ = ["Keys", "read_key", "written_key"]
 
-_MAX_DIGITS = 20
 _PARTS = ("head", "messages", "found", "mode", "aside")
 
 
@@ -59,12 +58,6 @@ class Keys:
     def lock(self, key: ConversationKey) -> tuple[str]:
         """Return the key of the lock of a conversation's turns."""
         return (f"{self._prefix}:{{{_digest(key)}}}:lock",)
-
-
-def read_number(content: bytes | None) -> int | None:
-    """Return a whole number, or None if the content is not one that this library writes."""
-    is_number = content is not None and content.isdigit() and len(content) <= _MAX_DIGITS
-    return int(content) if is_number and content is not None else None
 
 
 def written_key(key: ConversationKey) -> str:

@@ -18,7 +18,6 @@ __all__ = [
     "EVIDENCE_REVISION",
     "FORGET",
     "GRANT_REVISION",
-    "LOAD",
     "LOAD_EVIDENCE",
     "LOAD_GRANTS",
     "LOAD_MODE",
@@ -26,9 +25,9 @@ __all__ = [
     "LOAD_VERSION",
     "LOCK",
     "MARK_VERSION",
-    "NAME",
     "OLD_GRANTS",
     "PAGE",
+    "READ",
     "READ_EVIDENCE",
     "REVISION",
     "SALT",
@@ -168,9 +167,6 @@ return {'saved'}
 """
 )
 
-# Returns the written key of a conversation.
-NAME = Script("return redis.call('HGET', KEYS[1], 'key')", flags=_READS)
-
 # Returns {the written key, milliseconds since 1970 of the last use}; early heads have no time.
 USED = Script("return redis.call('HMGET', KEYS[1], 'key', 'at')", flags=_READS)
 
@@ -188,24 +184,41 @@ return redis.call('LLEN', KEYS[1])
 
 REVISION = Script("return redis.call('HGET', KEYS[1], 'revision')", flags=_READS)
 
-# Returns {version, revision, record, number of messages, discoveries}; nil: no record.
-LOAD = Script(
-    """
-local head = redis.call('HMGET', KEYS[1], 'version', 'revision', 'record')
-if not head[3] then return false end
-return {head[1], head[2], head[3], redis.call('LLEN', KEYS[2]), redis.call('HVALS', KEYS[3])}
+# Any change of the conversation changes this text: a save its revision, a discovery their number.
+_STATE = """
+local head, messages, found, mode, aside = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local function state()
+    return table.concat({
+        redis.call('HGET', head, 'revision') or '-', redis.call('HGET', head, 'at') or '-',
+        redis.call('LLEN', messages), redis.call('HLEN', found), redis.call('HLEN', aside),
+        redis.call('GET', mode) or '-',
+    }, ' ')
+end
+"""
+
+# ARGV: 'all', or '' without what was set aside. Returns {state, written key, version, revision,
+# record, number of messages, discoveries, mode, what was set aside}.
+READ = Script(
+    _STATE
+    + """
+local kept = redis.call('HMGET', head, 'key', 'version', 'revision', 'record')
+return {
+    state(), kept[1], kept[2], kept[3], kept[4], redis.call('LLEN', messages),
+    redis.call('HVALS', found), redis.call('GET', mode),
+    ARGV[1] == 'all' and redis.call('HGETALL', aside) or {},
+}
 """,
     flags=_READS,
 )
 
-# ARGV: revision, first message, bytes. Returns messages of about so many bytes; nil: the
-# conversation has another revision.
+# ARGV: state, first message, bytes. Returns messages of about so many bytes; nil: it has changed.
 PAGE = Script(
-    """
-if redis.call('HGET', KEYS[1], 'revision') ~= ARGV[1] then return false end
+    _STATE
+    + """
+if state() ~= ARGV[1] then return false end
 local start, most, taken, size = tonumber(ARGV[2]), tonumber(ARGV[3]), {}, 0
 while size < most do
-    local some = redis.call('LRANGE', KEYS[2], start + #taken, start + #taken + 15)
+    local some = redis.call('LRANGE', messages, start + #taken, start + #taken + 15)
     if #some == 0 then break end
     for _, message in ipairs(some) do
         taken[#taken + 1] = message
@@ -218,8 +231,16 @@ return taken
     flags=_READS,
 )
 
-# Returns the number of conversations that were erased.
-FORGET = Script("return math.min(1, redis.call('UNLINK', unpack(KEYS)))", flags=_SMALL)
+# ARGV: state, or '' for any. Returns the number of conversations that were erased; -1: it has
+# another state.
+FORGET = Script(
+    _STATE
+    + """
+if ARGV[1] ~= '' and state() ~= ARGV[1] then return -1 end
+return math.min(1, redis.call('UNLINK', unpack(KEYS)))
+""",
+    flags=_SMALL,
+)
 
 # ARGV: version, name, keep_ms.
 SET_ASIDE = Script(

@@ -1,15 +1,18 @@
-"""Facts of the servers of a store: persistence, memory and role, as operators set them."""
+"""The servers of a store, for operators: persistence, memory and role, and their files."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tool_search.errors import StoreError
 from tool_search.stores.redis.connection import RedisConnection
 
-__all__ = ["NodeFacts", "node_facts"]
+__all__ = ["NodeFacts", "node_facts", "rewrite_files"]
 
+_REWRITE_S = 120.0
+_PAUSE_S = 0.05
 _SETTINGS = ("appendfsync", "save")
 
 
@@ -80,3 +83,35 @@ def _facts(node: str, info: Mapping[str, Any], settings: Mapping[str, str]) -> N
 
 def _text(part: object) -> str:
     return part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part)
+
+
+async def rewrite_files(connection: RedisConnection) -> str:
+    """Let the servers write their files anew, without erased data.
+
+    Returns:
+        The reason why erased data may be left in a file; empty if there is none.
+    """
+    try:
+        async with asyncio.timeout(_REWRITE_S):
+            saves = await connection.each_node("CONFIG", "GET", "save")
+            if any(any(answer[1::2]) for answer in saves.values()):
+                await connection.each_node("BGSAVE", "SCHEDULE")
+                await _wait(connection, "rdb_bgsave_in_progress")
+            files = await connection.each_node("INFO", "persistence")
+            if any(each.get("aof_enabled") for each in files.values()):
+                await connection.each_node("BGREWRITEAOF")
+                await _wait(connection, "aof_rewrite_in_progress", "aof_rewrite_scheduled")
+    except TimeoutError:
+        return f"the server takes longer than {_REWRITE_S:g} s to write its files anew"
+    except StoreError as exc:
+        return str(exc)
+    return ""
+
+
+async def _wait(connection: RedisConnection, *flags: str) -> None:
+    """Wait until no node does this any more."""
+    while True:
+        files = await connection.each_node("INFO", "persistence")
+        if not any(each.get(flag) for each in files.values() for flag in flags):
+            return
+        await asyncio.sleep(_PAUSE_S)

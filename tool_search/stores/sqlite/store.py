@@ -2,38 +2,63 @@
 
 from __future__ import annotations
 
+import json
 import os
-import secrets
 import sqlite3
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
-from tool_search.core.discovery.state import Discovery
 from tool_search.errors import StoreError
 from tool_search.search.learned import Evidence
-from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
-from tool_search.stores.context import StoreContext
-from tool_search.stores.erasure import Erased, Export, Selection
-from tool_search.stores.record import ConversationRecord
-from tool_search.stores.sqlite import conversations as sqlite_conversations
-from tool_search.stores.sqlite import erasure as sqlite_erasure
-from tool_search.stores.sqlite import evidence as sqlite_evidence
-from tool_search.stores.sqlite import grants as sqlite_grants
-from tool_search.stores.sqlite import locks as sqlite_locks
-from tool_search.stores.sqlite.conversations import KeptParts
+from tool_search.stores.base import ConversationKey, Grant
+from tool_search.stores.conversations import Change, FoundTool, StoredConversation, Written
+from tool_search.stores.core import StoreCore
+from tool_search.stores.erasure import Erased, Export, Selection, as_json
+from tool_search.stores.evidence import (
+    MAX_SALT,
+    MIN_SALT,
+    EvidenceRows,
+    evidence_of_row,
+    readable,
+)
+from tool_search.stores.sections import Access
 from tool_search.stores.sqlite.file import SQLiteFile, Synchronous
-from tool_search.stores.sqlite.pruning import Pruning
+from tool_search.stores.sqlite.locks import is_locked, take_lock
+from tool_search.stores.sqlite.pruning import (
+    COUNT_GRANTS,
+    Pruning,
+    erase_conversations,
+    erase_grants_of,
+    erase_keys,
+)
 
 __all__ = ["SQLiteStore"]
 
-_REVISION_BITS = 62
-_MAX_PARTS = 1024
+_KEYS = "SELECT key FROM conversation UNION SELECT key FROM discovery"
+_PLACES = f"{_KEYS} UNION SELECT key FROM set_aside"  # noqa: S608 - our own words
+_RECENT = f"SELECT key FROM ({_KEYS}) WHERE key IN (SELECT key FROM used WHERE at >= ?)"  # noqa: S608 - our own words
+_MESSAGES = "SELECT content FROM message WHERE key = ? ORDER BY place"
+_FOUND = "SELECT name, via, tool FROM discovery WHERE key = ? ORDER BY place"
+_ADD_FOUND = """
+INSERT INTO discovery (key, place, name, via, tool)
+SELECT ?1, (SELECT coalesce(max(place) + 1, 0) FROM discovery WHERE key = ?1), ?2, ?3, ?4 WHERE 1
+ON CONFLICT (key, name) DO
+"""
+_REFRESH = "UPDATE SET tool = excluded.tool WHERE tool IS NOT excluded.tool"
+_TOUCH = "INSERT INTO used VALUES (?1, ?2, 0) ON CONFLICT (key) DO UPDATE SET at = ?2"
+_SET_REVISION = """
+INSERT INTO used VALUES (?1, ?2, ?3) ON CONFLICT (key) DO UPDATE SET at = ?2, revision = ?3
+"""
+_EVIDENCE = "SELECT tool, words, at, strength, source, conversation FROM evidence"
+_COUNT_EVIDENCE = "UPDATE revision SET number = number + 1"
+_DELETE_EVIDENCE = "DELETE FROM evidence WHERE tool = ? AND words = ? AND source = ?"
+_T = TypeVar("_T")
 
 
-class SQLiteStore(StoreContext):
+class SQLiteStore(StoreCore):
     """A store of conversations, evidence, grants and modes in a file that processes may share.
 
     The file is created on demand, readable by its owner alone. All work runs in one thread of
@@ -64,10 +89,10 @@ class SQLiteStore(StoreContext):
         keep_conversations: int | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        super().__init__()
         self.path = Path(path)
         self._file = SQLiteFile(self.path, patience_s=patience_s, synchronous=synchronous)
         self._clock = clock
-        self._parts: OrderedDict[ConversationKey, KeptParts] = OrderedDict()
         # Locks that this store has taken: a holder for each conversation.
         self._locks: dict[ConversationKey, str] = {}
         self._pruning = Pruning(self._file, keep_days, keep_conversations, clock)
@@ -79,62 +104,12 @@ class SQLiteStore(StoreContext):
                 await self.unlock_turn(key, holder=holder)
         await self._file.aclose()
 
-    async def load(self, key: ConversationKey) -> ConversationRecord | None:
-        """Return the conversation as last saved, with all discoveries.
-
-        Raises:
-            UnreadableRecordError: The stored data is not a record of this version.
-        """
-
-        def read(connection: sqlite3.Connection) -> ConversationRecord | None:
-            record = sqlite_conversations.load_record(connection, key)
-            revision = sqlite_conversations.load_revision(connection, key)
-            if record is not None and revision is not None:
-                self._remember(key, KeptParts(revision, record.history, record.discoveries))
-            return record
-
-        self._pruning.used(key)
-        return await self._file.read(read)
-
-    async def append_discoveries(
-        self, key: ConversationKey, entries: Sequence[Discovery]
-    ) -> tuple[Discovery, ...]:
-        """Add discoveries; return all discoveries of the conversation in order."""
-        at = self._clock()
-        return await self._file.write(
-            lambda connection: sqlite_conversations.append_discoveries(connection, key, entries, at)
-        )
-
-    async def save(self, key: ConversationKey, record: ConversationRecord) -> None:
-        """Save the conversation."""
-        await self._save(key, record, lambda _revision: True, secrets.randbits(_REVISION_BITS) | 1)
-
-    async def revision(self, key: ConversationKey) -> int | None:
-        """Return a number that changes with every save, or None if there is no conversation."""
-        self._pruning.used(key)
-        return await self._file.read(
-            lambda connection: sqlite_conversations.load_revision(connection, key)
-        )
-
-    async def save_over(
-        self, key: ConversationKey, record: ConversationRecord, *, expected: int | None, new: int
-    ) -> bool:
-        """Save the conversation, unless another process saved or erased it meanwhile."""
-        return await self._save(key, record, lambda revision: revision == expected, new)
-
-    async def set_aside(self, key: ConversationKey) -> None:
-        """Set unreadable data aside; `forget` erases it, an export shows it."""
-        at = self._clock()
-        await self._file.write(
-            lambda connection: sqlite_conversations.set_aside(connection, key, at)
-        )
-
     async def forget(self, key: ConversationKey) -> None:
         """Erase the conversation and its grants, if it exists.
 
         In a file over 32 MB, traces may be left for a minute; see `forget_conversations`.
         """
-        await self._forget(key, at_once=False)
+        await self._forget_in_file(key, at_once=False)
 
     async def forget_conversations(self, key: ConversationKey | None = None) -> int:
         """Erase one conversation, or all; return the number of conversations.
@@ -142,17 +117,24 @@ class SQLiteStore(StoreContext):
         No byte of them is left in the file and its write-ahead log. That rewrites the file,
         which takes about a second for 100 MB.
         """
-        return await self._forget(key, at_once=True)
+        return await self._forget_in_file(key, at_once=True)
 
-    async def _forget(self, key: ConversationKey | None, *, at_once: bool) -> int:
+    async def _forget_in_file(self, key: ConversationKey | None, *, at_once: bool) -> int:
         def erase(connection: sqlite3.Connection) -> tuple[int, bool]:
             before = connection.total_changes
-            erased = sqlite_conversations.erase_conversations(connection, key)
+            erased = erase_conversations(connection, key)
+            erase_grants_of(connection, key)
             return erased, connection.total_changes > before
 
         erased, has_changed = await self._file.write(erase, is_durable=True)
         if has_changed or at_once or self._file.has_traces:
             await self._file.leave_no_traces(at_once=at_once)
+        return erased
+
+    async def forget_evidence(self, tool: str | None = None) -> int:
+        """Erase the evidence for one tool, or all of it; return the number of entries."""
+        erased = await super().forget_evidence(tool)
+        await self._file.leave_no_traces(at_once=True)
         return erased
 
     async def erase(self, selection: Selection, *, export: Export | None = None) -> Erased:
@@ -167,13 +149,7 @@ class SQLiteStore(StoreContext):
         Raises:
             Exception: Any exception of `export`; then nothing was erased.
         """
-
-        def work(connection: sqlite3.Connection) -> Erased:
-            if export is not None:
-                export(sqlite_erasure.preview(connection, selection))
-            return sqlite_erasure.erase(connection, selection)
-
-        erased = await self._file.write(work, is_durable=True)
+        erased = await super().erase(selection, export=export)
         await self._file.leave_no_traces(at_once=True)
         return erased
 
@@ -184,14 +160,11 @@ class SQLiteStore(StoreContext):
         lease.
         """
         # Most tries of a turn that waits are refused, and must not keep others from writing.
-        if await self._file.read(
-            lambda connection: sqlite_locks.is_locked(connection, key, holder)
-        ):
+        if await self._file.read(lambda connection: is_locked(connection, key, holder)):
             return False
         # The end of the machine ends its locks.
         is_taken = await self._file.write(
-            lambda connection: sqlite_locks.take_lock(connection, key, holder, lease_s),
-            is_durable=False,
+            lambda connection: take_lock(connection, key, holder, lease_s), is_durable=False
         )
         if is_taken:
             self._locks[key] = holder
@@ -208,117 +181,232 @@ class SQLiteStore(StoreContext):
             is_durable=False,
         )
 
-    async def conversations(self, *, since: float | None = None) -> tuple[ConversationKey, ...]:
-        """Return all conversations, sorted.
+    async def _section(self, work: Callable[[], Coroutine[Any, Any, _T]], access: Access) -> _T:
+        """Run primitives in one transaction, in the store's thread."""
 
-        Args:
-            since: Only those that were last used at this time or later, in seconds since 1970.
-        """
-        return await self._file.read(
-            lambda connection: sqlite_conversations.list_conversations(connection, since)
+        def run(connection: sqlite3.Connection) -> _T:
+            self._connection = connection
+            return _result_of(work())
+
+        if access == "read":
+            return await self._file.read(run)
+        return await self._file.write(run, is_durable=True if access == "durable" else None)
+
+    async def _aside(self, work: Callable[..., _T], *args: Any) -> _T:
+        return work(*args)
+
+    def _asking(self) -> Callable[[Coroutine[Any, Any, _T]], _T]:
+        return _result_of
+
+    async def _revision(self, key: ConversationKey) -> int | None:
+        self._pruning.used(key)
+        return self._revision_of(key)
+
+    def _revision_of(self, key: ConversationKey) -> int | None:
+        # A conversation that was never saved may have discoveries, with the revision 0.
+        return self._first("SELECT revision FROM used WHERE key = ?", key) or None
+
+    async def _read(self, key: ConversationKey) -> StoredConversation | None:
+        self._pruning.used(key)
+        row = self._rows("SELECT record FROM conversation WHERE key = ?", key)
+        if not row:
+            return None
+        return StoredConversation(
+            revision=self._revision_of(key),
+            record=b"" if row[0][0] is None else row[0][0],
+            messages=[content for (content,) in self._rows(_MESSAGES, key)],
+            found=self._found(key),
         )
 
-    async def evidence_revision(self) -> int:
-        """Return the number of changes of the evidence."""
-        return await self._file.read(sqlite_evidence.evidence_revision)
-
-    async def load_evidence(self) -> KeptEvidence:
-        """Return all evidence."""
-
-        def read(connection: sqlite3.Connection) -> KeptEvidence:
-            revision = sqlite_evidence.evidence_revision(connection)
-            return KeptEvidence(revision, tuple(sqlite_evidence.load_evidence(connection)))
-
-        return await self._file.read(read)
-
-    async def evidence_salt(self) -> bytes:
-        """Return the salt of the hashes in the evidence; a damaged one is replaced."""
-        known = await self._file.read(sqlite_evidence.load_salt)
-        if known is not None:
-            return known
-        return await self._file.write(sqlite_evidence.write_salt, is_durable=True)
-
-    async def add_evidence(self, entries: Sequence[Evidence]) -> None:
-        """Add successes."""
-        if entries:
-            await self._file.write(
-                lambda connection: sqlite_evidence.add_evidence(connection, entries)
-            )
-
-    async def forget_evidence(self, tool: str | None = None) -> int:
-        """Erase the evidence for one tool, or all of it; return the number of entries."""
-        erased = await self._file.write(
-            lambda connection: sqlite_evidence.erase_evidence(connection, tool), is_durable=True
+    async def _write(self, key: ConversationKey, change: Change) -> Written:
+        revision = self._revision_of(key)
+        if change.expected not in ("any", revision):
+            return "differs"
+        if change.base not in (None, revision):
+            return "whole"
+        self._write_found(key, change.found, _REFRESH)
+        write = self._connection
+        write.execute("DELETE FROM message WHERE key = ? AND place >= ?", (key, change.start))
+        places = enumerate(change.messages, change.start)
+        write.executemany(
+            "INSERT INTO message VALUES (?, ?, ?)", [(key, place, text) for place, text in places]
         )
-        await self._file.leave_no_traces(at_once=True)
-        return erased
+        write.execute("INSERT OR REPLACE INTO conversation VALUES (?, ?)", (key, change.record))
+        write.execute(_SET_REVISION, (key, self._clock(), change.new))
+        self._pruning.saved(key)
+        return "saved"
 
-    async def grant_revision(self) -> int:
-        """Return the number of changes of the grants."""
-        return await self._file.read(sqlite_grants.grant_revision)
+    async def _add_found(
+        self, key: ConversationKey, found: Sequence[FoundTool]
+    ) -> Sequence[FoundTool]:
+        self._write_found(key, found, "NOTHING")
+        self._connection.execute(_TOUCH, (key, self._clock()))
+        return self._found(key)
 
-    async def load_grants(self) -> KeptGrants:
-        """Return all grants."""
+    def _write_found(self, key: ConversationKey, found: Iterable[FoundTool], known: str) -> None:
+        self._connection.executemany(_ADD_FOUND + known, [(key, *entry) for entry in found])
 
-        def read(connection: sqlite3.Connection) -> KeptGrants:
-            revision = sqlite_grants.grant_revision(connection)
-            return KeptGrants(revision, sqlite_grants.load_grants(connection))
+    def _found(self, key: ConversationKey) -> list[FoundTool]:
+        return [FoundTool(*row) for row in self._rows(_FOUND, key)]
 
-        return await self._file.read(read)
+    async def _set_aside(self, key: ConversationKey) -> None:
+        content = self._exported(key)
+        content.pop("set_aside", None)
+        self._connection.execute(
+            "INSERT INTO set_aside VALUES (?, ?, ?)", (key, self._clock(), json.dumps(content))
+        )
+        erase_keys(self._connection, [(key,)])
 
-    async def add_grants(self, grants: Sequence[Grant], *, source: str | None = None) -> bool:
-        """Add grants; accept each source once."""
-        return await self._file.write(
-            lambda connection: sqlite_grants.add_grants(connection, grants, source)
+    async def _list_keys(self, since: float | None) -> Iterable[ConversationKey]:
+        rows = self._rows(_KEYS) if since is None else self._rows(_RECENT, since)
+        return [_shown_key(key) for (key,) in rows]
+
+    async def _load_mode(self, key: ConversationKey) -> str | None:
+        mode = self._first("SELECT mode FROM permission_mode WHERE key = ?", key)
+        return None if mode is None else str(mode)
+
+    async def _save_mode(self, key: ConversationKey, mode: str) -> None:
+        self._connection.execute(
+            "INSERT OR REPLACE INTO permission_mode VALUES (?, ?)", (key, mode)
         )
 
-    async def revoke_grants(self, grants: Sequence[Grant]) -> int:
-        """Revoke grants for all definitions; return the number of revoked grants."""
-        return await self._file.write(
-            lambda connection: sqlite_grants.erase_grants(connection, grants), is_durable=True
+    async def _list_places(self) -> Sequence[ConversationKey]:
+        return sorted(_shown_key(key) for (key,) in self._rows(_PLACES))
+
+    async def _export_place(self, place: ConversationKey) -> tuple[object, dict[str, Any]]:
+        content = self._exported(place)
+        mode = await self._load_mode(place)
+        if mode:
+            content["permission_mode"] = mode
+        return None, {"key": place, **content} if content else {}
+
+    def _exported(self, key: ConversationKey) -> dict[str, Any]:
+        """Return the stored data of a conversation as JSON values, also what cannot be read."""
+        record = self._first("SELECT record FROM conversation WHERE key = ?", key)
+        aside = self._rows("SELECT content FROM set_aside WHERE key = ?", key)
+        parts = {
+            "record": None if record is None else as_json(record),
+            "history": [as_json(text) for (text,) in self._rows(_MESSAGES, key)],
+            "discoveries": [as_json(entry.tool) for entry in self._found(key)],
+            "set_aside": [as_json(text) for (text,) in aside],
+        }
+        return {name: part for name, part in parts.items() if part}
+
+    async def _erase_place(self, place: ConversationKey, state: object) -> int:
+        del state  # nobody else writes in this transaction
+        return erase_conversations(self._connection, place)
+
+    async def _erase_rest(self, selection: Selection) -> None:
+        keys = selection.conversations
+        for key in (None,) if keys is None else keys:
+            erase_grants_of(self._connection, key)
+        if keys is None:
+            erase_conversations(self._connection, None)
+        if selection.tools is None:
+            self._connection.execute("DELETE FROM evidence")
+        if selection.users is None:
+            self._connection.execute("DELETE FROM permission_grant")
+
+    async def _evidence_revision(self) -> int:
+        return int(self._first("SELECT number FROM revision"))
+
+    async def _evidence(self, tools: Sequence[str] | None, before: float) -> EvidenceRows:
+        if tools is None:
+            rows = self._rows(_EVIDENCE)
+        else:
+            rows = [
+                row for tool in tools for row in self._rows(f"{_EVIDENCE} WHERE tool = ?", tool)
+            ]
+        last = self._first("SELECT max(at) FROM evidence WHERE at <= ?", before)
+        return EvidenceRows(
+            revision=await self._evidence_revision(),
+            entries=readable([_evidence_of(*row) for row in rows]),
+            total=self._first("SELECT count(*) FROM evidence"),
+            last=last if isinstance(last, float) else None,
         )
 
-    async def load_permission_mode(self, key: ConversationKey) -> str | None:
-        """Return the last saved mode, or None."""
-        return await self._file.read(lambda connection: sqlite_grants.load_mode(connection, key))
-
-    async def save_permission_mode(self, key: ConversationKey, mode: str) -> None:
-        """Save a conversation's mode."""
-        await self._file.write(
-            lambda connection: sqlite_grants.write_mode(connection, key, mode), is_durable=True
-        )
-
-    async def _save(
-        self,
-        key: ConversationKey,
-        record: ConversationRecord,
-        is_expected: Callable[[int | None], bool],
-        new: int,
+    async def _replace_evidence(
+        self, revision: object, before: Sequence[Evidence], after: Sequence[Evidence]
     ) -> bool:
-        at = self._clock()
+        del revision  # nobody else writes in this transaction
+        known, staying = {e.key: e for e in before}, {e.key: e for e in after}
+        gone = [_evidence_key(entry) for key, entry in known.items() if key not in staying]
+        self._connection.executemany(_DELETE_EVIDENCE, gone)
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (*_evidence_key(entry), entry.conversation, entry.at, entry.strength, entry.level)
+                for key, entry in staying.items()
+                if known.get(key) != entry
+            ],
+        )
+        self._connection.execute(_COUNT_EVIDENCE)
+        return True
 
-        def write(connection: sqlite3.Connection) -> bool:
-            if not is_expected(sqlite_conversations.load_revision(connection, key)):
+    async def _salt(self, new: bytes | None) -> bytes | None:
+        salt = self._first("SELECT value FROM salt")
+        if isinstance(salt, bytes) and MIN_SALT <= len(salt) <= MAX_SALT:
+            return salt
+        if new is not None:
+            # Nobody has the sources of a damaged one any more.
+            self._connection.execute("DELETE FROM salt")
+            self._connection.execute("INSERT INTO salt VALUES (?)", (new,))
+        return new
+
+    async def _grant_revision(self) -> int:
+        return int(self._first("SELECT number FROM grant_revision"))
+
+    async def _grants(self) -> tuple[int, Sequence[str]]:
+        rows = self._rows("SELECT entry FROM permission_grant ORDER BY place")
+        return await self._grant_revision(), [text for (text,) in rows]
+
+    async def _add_grants(self, grants: Mapping[str, Grant], source: str | None) -> bool:
+        if source is not None:
+            add = "INSERT OR IGNORE INTO grant_source VALUES (?)"
+            if not self._connection.execute(add, (source,)).rowcount:
                 return False
-            known = self._parts.get(key)
-            sqlite_conversations.write_record(
-                connection, key, record, revision=new, at=at, known=known
-            )
-            # If the commit fails, the file has another revision, and this is ignored.
-            self._remember(key, KeptParts(new, record.history, record.discoveries))
-            return True
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO permission_grant (entry, conversation) VALUES (?, ?)",
+            [(text, grant.conversation) for text, grant in grants.items()],
+        )
+        self._connection.execute(COUNT_GRANTS)
+        return True
 
-        is_saved = await self._file.write(write)
-        if is_saved:
-            self._pruning.saved(key)
-        return is_saved
+    async def _erase_grants(self, revision: object, texts: Sequence[str | bytes]) -> bool:
+        del revision  # nobody else writes in this transaction
+        self._connection.executemany(
+            "DELETE FROM permission_grant WHERE entry = ?", [(text,) for text in texts]
+        )
+        self._connection.execute(COUNT_GRANTS)
+        return True
 
-    def _remember(self, key: ConversationKey, parts: KeptParts) -> None:
-        """Note a conversation's parts, so that its next turn writes only its additions.
+    def _rows(self, query: str, *values: object) -> list[Any]:
+        # Fetched at once: an error in a row must not leave the query and its snapshot open.
+        return self._connection.execute(query, values).fetchall()
 
-        Called only in the store's thread.
-        """
-        self._parts[key] = parts
-        self._parts.move_to_end(key)
-        if len(self._parts) > _MAX_PARTS:
-            self._parts.popitem(last=False)
+    def _first(self, query: str, *values: object) -> Any:
+        row = self._connection.execute(query, values).fetchone()
+        return row[0] if row else None
+
+
+def _result_of(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run primitives to their end; here none of them ever waits."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: _T = end.value
+        return result
+    raise RuntimeError("a primitive of the SQLite store waits in its transaction")
+
+
+def _evidence_of(tool: object, words: object, *rest: object) -> Evidence | None:
+    return evidence_of_row((tool, words.split("\n") if isinstance(words, str) else None, *rest))
+
+
+def _evidence_key(entry: Evidence) -> tuple[str, str, str]:
+    return entry.tool, "\n".join(entry.words), entry.source
+
+
+def _shown_key(key: object) -> ConversationKey:
+    # A key that another program wrote may be any SQLite value.
+    return key if isinstance(key, str) else repr(key)
