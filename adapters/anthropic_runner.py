@@ -38,7 +38,6 @@ except ImportError as exc:
     ) from exc
 
 from tool_search.adapters.anthropic.wire import encode_result
-from tool_search.adapters.hosts.loop_thread import LoopThread
 from tool_search.adapters.hosts.tool_search import ToolSearch
 from tool_search.adapters.hosts.view import ToolView
 from tool_search.catalog.schema.declared import declared_schema, text_bytes
@@ -47,6 +46,7 @@ from tool_search.core.catalog.names import wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.calls import RunCall
 from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.values.aside import LoopThread
 from tool_search.core.values.json import shown
 from tool_search.errors import ConfigurationError, InvalidToolError
 from tool_search.providers.known import CLAUDE_MAX_DEFERRED, CLAUDE_MAX_TOOL_BYTES

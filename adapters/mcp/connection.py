@@ -31,6 +31,7 @@ from tool_search.adapters.wire.incoming import DEFAULT_LIMITS
 from tool_search.config.limits import LimitSettings
 from tool_search.config.mcp import MCPServerSettings
 from tool_search.core.catalog.tool import Tool
+from tool_search.core.values.aside import end
 from tool_search.core.values.clean_text import clean_line
 from tool_search.errors import ConfigurationError, SourceError
 from tool_search.runner.execution.results import describe_exception
@@ -151,9 +152,7 @@ class ServerConnection:
         """End the connection and its process."""
         task, self._task = self._task, None
         if task is not None:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await end(task)
         if self._state != "disabled":
             self._state = "closed"
 

@@ -40,8 +40,8 @@ from tool_search.adapters.wire.requests import RequestOptions
 from tool_search.config.limits import LimitSettings
 from tool_search.core.messages import RequestPlan
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.values.aside import LARGE_CATALOG
 from tool_search.providers.base import ReplyEvent
-from tool_search.runner.execution.background import LARGE_CATALOG
 
 __all__ = ["SDK", "ProviderOptions", "SDKProvider", "WireFormat"]
 

@@ -8,11 +8,11 @@ from functools import partial
 
 import pytest
 
-from tool_search.runner.execution.tasks import ToolThreads
+from tool_search.core.values.aside import Threads
 
 
 async def test_no_more_functions_run_at_once_than_there_is_room_for() -> None:
-    threads = ToolThreads(3)
+    threads = Threads(3)
     lock, running, most = threading.Lock(), 0, 0
 
     def work(number: int) -> int:
@@ -33,7 +33,7 @@ async def test_no_more_functions_run_at_once_than_there_is_room_for() -> None:
 
 async def test_functions_that_hang_do_not_stop_the_others() -> None:
     """Given up, their threads no longer count; at last there is a bound on those too."""
-    threads, over = ToolThreads(2), threading.Event()
+    threads, over = Threads(2), threading.Event()
     for _ in range(6):
         hung = asyncio.ensure_future(threads.run(over.wait))
         await asyncio.sleep(0.01)
@@ -46,7 +46,7 @@ async def test_functions_that_hang_do_not_stop_the_others() -> None:
 
 
 async def test_what_is_cancelled_before_it_begins_does_not_run() -> None:
-    threads, over, ran = ToolThreads(1), threading.Event(), []
+    threads, over, ran = Threads(1), threading.Event(), []
     first = asyncio.ensure_future(threads.run(over.wait))
     second = asyncio.ensure_future(threads.run(lambda: ran.append("second")))
     await asyncio.sleep(0.01)
@@ -59,7 +59,7 @@ async def test_what_is_cancelled_before_it_begins_does_not_run() -> None:
 
 
 async def test_an_exit_in_a_function_fails_it_alone() -> None:
-    threads = ToolThreads(1)
+    threads = Threads(1)
 
     def leave() -> None:
         raise SystemExit(3)

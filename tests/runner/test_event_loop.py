@@ -25,8 +25,8 @@ from tool_search import (
     ToolSearchSession,
     profile_for,
 )
+from tool_search.core.values.aside import LARGE_CATALOG, Background
 from tool_search.providers.base import ReplyEnd, ReplyEvent, Usage
-from tool_search.runner.execution.background import LARGE_CATALOG, Background
 
 Reply = Callable[[RequestPlan], Message]
 
@@ -193,12 +193,10 @@ async def test_work_in_the_background_is_done_whole_whoever_gives_it_up() -> Non
     with pytest.raises(asyncio.CancelledError):
         await task
     assert changed == [1]
-    background.close()
 
 
 async def test_small_work_is_done_at_once() -> None:
     background = Background()
     assert await background.run(threading.get_ident, heavy=False) == threading.get_ident()
     assert await background.run(threading.get_ident, heavy=True) != threading.get_ident()
-    background.close()
     assert LARGE_CATALOG >= 100

@@ -15,6 +15,7 @@ from itertools import takewhile
 from tool_search.core.conversation.history import unanswered_calls
 from tool_search.core.conversation.record import KeyedTurn
 from tool_search.core.messages import ContentPart, Message, Notice, user_message
+from tool_search.core.values.aside import Background
 from tool_search.core.values.json import compact_json
 from tool_search.errors import SessionError
 from tool_search.i18n import text
@@ -22,7 +23,6 @@ from tool_search.providers.base import Usage
 from tool_search.runner.conversations import OpenConversation
 from tool_search.runner.events import Done, ToolFinished
 from tool_search.runner.execution import TurnCalls
-from tool_search.runner.execution.background import Background
 from tool_search.runner.execution.observers import EventStream
 from tool_search.runner.session.session import ToolSearchSession
 from tool_search.runner.turn import Turn

@@ -25,6 +25,7 @@ from tool_search.core.discovery.state import Discovery
 from tool_search.core.messages import ContentPart, Notice, user_message
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.strategies import StrategySet, ToolsAssembler, ToolSearchStrategy
+from tool_search.core.values.aside import LARGE_CATALOG, Background
 from tool_search.errors import ConfigurationError, SessionError, ToolSearchError
 from tool_search.i18n import language_of, text
 from tool_search.providers.base import ChatProvider, Usage
@@ -45,7 +46,6 @@ from tool_search.runner.execution import (
     executable_tools,
     named_tools,
 )
-from tool_search.runner.execution.background import LARGE_CATALOG, Background
 from tool_search.runner.execution.batch import in_call
 from tool_search.runner.execution.observers import EventStream
 from tool_search.runner.learning import Learning
@@ -259,7 +259,6 @@ class ToolSearchRunner:
         """
         async with AsyncExitStack() as stack:
             # Each is closed even if the one before it fails; last in, first out.
-            stack.callback(self._background.close)
             stack.push_async_callback(self._calls.readers.aclose)
             for provider in self._built:
                 stack.push_async_callback(provider.aclose)

@@ -23,6 +23,7 @@ from tool_search.core.discovery.definitions import CALL_TOOL_NAME
 from tool_search.core.discovery.state import Discovery
 from tool_search.core.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.values.aside import Background, closing
 from tool_search.errors import AllProvidersFailedError, ProviderError
 from tool_search.i18n import text
 from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
@@ -42,9 +43,7 @@ from tool_search.runner.events import (
     TurnEnd,
 )
 from tool_search.runner.execution import CallRunner, FinishedCall, ToolContext, TurnCalls
-from tool_search.runner.execution.background import Background
 from tool_search.runner.execution.observers import EventStream
-from tool_search.runner.execution.tasks import closing
 from tool_search.runner.observing import request_finished, request_started
 from tool_search.runner.providers import ProviderPool
 from tool_search.runner.refusals import Repeats, TurnRefusals

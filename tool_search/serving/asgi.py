@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import suppress
 from typing import Any, TypeVar
+
+from tool_search.core.values.aside import end
 
 __all__ = ["until_disconnect"]
 
@@ -26,10 +27,7 @@ async def until_disconnect(
         await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
         return await task if task.done() else None
     finally:
-        for each in (task, gone):
-            each.cancel()
-            with suppress(asyncio.CancelledError):
-                await each
+        await end(task, gone)
 
 
 async def _disconnected(receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) -> None:

@@ -10,11 +10,12 @@ from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.naming import NameBook, Source
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import ToolCall
+from tool_search.core.values.aside import closing
 from tool_search.core.values.json import compact_json
 from tool_search.runner.execution import ExecutableTool, FunctionExecutor, ToolExecutor, named_tools
 from tool_search.runner.execution.context import CallChannel, ToolContext
 from tool_search.runner.execution.results import ExecutionEvent, ExecutionResult, failure_result
-from tool_search.runner.execution.tasks import CallClock, closing
+from tool_search.runner.execution.tasks import CallClock
 from tool_search.sources.base import ToolSource
 
 __all__ = ["CombinedTools"]

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from tool_search.core.values.aside import end
+
 __all__ = ["Follower"]
 
 Look = Callable[[], Awaitable[float | None]]
@@ -53,9 +55,7 @@ class Follower:
         """End a look that is under way, and look no more."""
         task, self._task, self._loop = self._task, None, None
         if task is not None:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await end(task)
 
     async def _run(self) -> None:
         wait: float | None = None

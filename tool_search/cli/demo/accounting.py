@@ -17,9 +17,9 @@ from tool_search.core.catalog.tokens import estimate_tokens
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import ContentPart, Message, ReferencePart, RequestPlan, TextPart
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.values.aside import closing
 from tool_search.core.values.json import compact_json
 from tool_search.providers.base import ChatProvider, ReplyEvent
-from tool_search.runner.execution.tasks import closing
 
 __all__ = ["Ledger", "RecordedProvider", "RequestFigures"]
 

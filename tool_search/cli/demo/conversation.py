@@ -16,6 +16,7 @@ from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.messages import RequestPlan
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.values.aside import closing
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.providers.base import ChatProvider, ReplyEvent
 from tool_search.runner.events import (
@@ -26,7 +27,6 @@ from tool_search.runner.events import (
     ToolsDiscovered,
 )
 from tool_search.runner.execution import executable_tools
-from tool_search.runner.execution.tasks import closing
 from tool_search.runner.runner import ToolSearchRunner
 from tool_search.sources.toolbox import TOOLBOX
 from tool_search.testing import Fault, StandInServer

@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from tool_search.catalog.validation import complaints_about
 from tool_search.core.conversation.calls import CallDecision, RunCall
 from tool_search.core.messages import ToolCall
+from tool_search.core.values.aside import closing
 from tool_search.core.values.json import compact_json, encodable
 from tool_search.core.values.redaction import log_failure
 from tool_search.i18n import text
@@ -36,7 +37,7 @@ from tool_search.runner.execution.results import (
     shorten,
     with_partials,
 )
-from tool_search.runner.execution.tasks import CallClock, call_maybe_async, closing
+from tool_search.runner.execution.tasks import CallClock, call_maybe_async
 
 __all__ = ["CallProfile", "CallRun", "CallServices", "KnowsTools"]
 

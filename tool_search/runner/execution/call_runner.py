@@ -26,6 +26,7 @@ from tool_search.core.conversation.calls import CallResolver
 from tool_search.core.discovery.definitions import CALL_TOOL_NAME
 from tool_search.core.discovery.state import DiscoveryState
 from tool_search.core.messages import ToolCall
+from tool_search.core.values.aside import close
 from tool_search.errors import ConfigurationError
 from tool_search.i18n import Language
 from tool_search.runner.events import RunnerEvent, ToolFinished, TurnObserver
@@ -262,9 +263,7 @@ class CallRunner:
 
     async def aclose(self) -> None:
         """Close the executor if it can be closed, so that tools clean up."""
-        close = getattr(self._services.executor, "aclose", None)
-        if close is not None:
-            await close()
+        await close(self._services.executor)
 
     def _resolver(self, context: ToolContext) -> CallResolver:
         catalog, last = self.catalog, self._last

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import logging
-import threading
 import types
-from collections import deque
 from collections.abc import (
     AsyncGenerator,
-    AsyncIterator,
     Awaitable,
     Callable,
     Coroutine,
@@ -19,12 +15,12 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
-from itertools import count
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from tool_search.core.values.aside import Threads, as_task_exception
 from tool_search.core.values.redaction import log_failure
 from tool_search.runner.execution.results import CallOutputDelta, CallProgress
 
@@ -33,30 +29,11 @@ __all__ = [
     "CallClock",
     "NoResult",
     "OrphanedTasks",
-    "ToolThreads",
-    "as_task_exception",
     "call_function",
     "call_maybe_async",
-    "closing",
     "is_async",
     "run_in_thread",
 ]
-
-
-_ItemT = TypeVar("_ItemT")
-
-
-@asynccontextmanager
-async def closing(items: AsyncIterator[_ItemT]) -> AsyncGenerator[AsyncIterator[_ItemT], None]:
-    """Close an iterator at the end of the block, if it can be closed."""
-    # A generator that is only dropped keeps its connections open until the event loop
-    # finalizes it: no connection and no tool may outlive a turn.
-    try:
-        yield items
-    finally:
-        close = getattr(items, "aclose", None)
-        if close is not None:
-            await close()
 
 
 # Sync functions run in a bounded number of daemon threads for the whole process. Threads of
@@ -65,132 +42,8 @@ async def closing(items: AsyncIterator[_ItemT]) -> AsyncGenerator[AsyncIterator[
 # stop others, up to four times the bound.
 MAX_TOOL_THREADS = 64
 """The number of sync functions that run at the same time; more wait in order."""
-_IDLE_S = 10.0
-_IDLE = "tool-idle"
-_MAX_LOST = 3
-_serial = count(1)
 
-
-class _Job:
-    """One function that waits, runs, or has ended."""
-
-    __slots__ = ("_context", "_future", "_loop", "_work", "is_lost", "state")
-
-    def __init__(self, work: Callable[[], Any], future: asyncio.Future[Any]) -> None:
-        self._work = work
-        self._future = future
-        self._loop = future.get_loop()
-        self._context = contextvars.copy_context()
-        self.state = "waiting"
-        self.is_lost = False
-
-    @property
-    def is_dropped(self) -> bool:
-        """True if the caller has cancelled it."""
-        return self._future.cancelled()
-
-    def run(self) -> None:
-        try:
-            outcome = ("set_result", self._context.run(self._work))
-        except BaseException as exc:  # noqa: BLE001  # passed on to the awaiting task
-            outcome = ("set_exception", as_task_exception(exc))
-        try:
-            self._loop.call_soon_threadsafe(self._settle, *outcome)
-        except RuntimeError:
-            _log.debug("a tool's thread ended after its event loop; its result is dropped")
-
-    def _settle(self, setter: str, value: object) -> None:
-        if not self._future.done():
-            getattr(self._future, setter)(value)
-
-
-class ToolThreads:
-    """A bounded pool of daemon threads, started on demand.
-
-    Args:
-        most: The number of threads that work at the same time.
-    """
-
-    def __init__(self, most: int = MAX_TOOL_THREADS) -> None:
-        self._most = most
-        self._wake = threading.Condition()
-        self._waiting: deque[_Job] = deque()
-        self._threads = 0
-        self._idle = 0
-        self._lost = 0
-
-    @property
-    def count(self) -> int:
-        """The number of threads, with idle and lost ones."""
-        return self._threads
-
-    def run(self, work: Callable[[], Any]) -> Awaitable[Any]:
-        """Return an awaitable of the work's result; cancelled before its start, it is dropped."""
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        job = _Job(work, future)
-        future.add_done_callback(partial(self._note_cancelled, job))
-        with self._wake:
-            self._waiting.append(job)
-            self._start_thread()
-        return future
-
-    def _start_thread(self) -> None:
-        """Wake or start a thread for waiting work, up to the bound."""
-        if self._idle >= len(self._waiting):
-            self._wake.notify()
-        elif self._threads - min(self._lost, _MAX_LOST * self._most) < self._most:
-            self._threads += 1
-            threading.Thread(target=self._run_jobs, daemon=True, name=_IDLE).start()
-
-    def _note_cancelled(self, job: _Job, done: asyncio.Future[Any]) -> None:
-        if not done.cancelled():
-            return
-        with self._wake:
-            if job.state == "running" and not job.is_lost:
-                job.is_lost = True
-                self._lost += 1
-                if self._waiting:
-                    self._start_thread()
-
-    def _run_jobs(self) -> None:
-        # Debuggers and `py-spy` show the name: it says which threads are at work.
-        thread = threading.current_thread()
-        while (job := self._next_job()) is not None:
-            thread.name = f"tool-{next(_serial)}"
-            job.run()
-            thread.name = _IDLE
-            with self._wake:
-                job.state = "ended"
-                self._lost -= job.is_lost
-
-    def _next_job(self) -> _Job | None:
-        """Return the next job; None after a while without one, and the thread ends."""
-        with self._wake:
-            while True:
-                while self._waiting:
-                    job = self._waiting.popleft()
-                    if not job.is_dropped:
-                        job.state = "running"
-                        return job
-                self._idle += 1
-                woken = self._wake.wait(_IDLE_S)
-                self._idle -= 1
-                if not (woken or self._waiting):
-                    self._threads -= 1
-                    return None
-
-
-def as_task_exception(exc: BaseException) -> BaseException:
-    """Return an exception that a future accepts.
-
-    A future refuses `StopIteration`, and `SystemExit` would end the event loop.
-    """
-    if isinstance(exc, Exception) and not isinstance(exc, StopIteration):
-        return exc
-    return RuntimeError(f"{type(exc).__name__}: {exc}")
-
-
-_shared = ToolThreads()
+_shared = Threads(MAX_TOOL_THREADS)
 
 
 def run_in_thread(work: Callable[[], Any]) -> Awaitable[Any]:

@@ -7,8 +7,6 @@ embedder is driven on an event loop of this module, never on the caller's.
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import inspect
 import logging
 import math
@@ -18,8 +16,10 @@ import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from functools import partial
+from typing import Any, Literal
 
+from tool_search.core.values.aside import LoopThread, run_in_daemon
 from tool_search.errors import SearchError
 from tool_search.search.vectors.embedder import Embedder, EmbeddingError
 from tool_search.search.vectors.vectors import Matrix, embed_texts
@@ -27,7 +27,6 @@ from tool_search.search.vectors.vectors import Matrix, embed_texts
 __all__ = ["CallLimits", "EmbedderCalls", "Role", "Waiting", "run_in_time"]
 
 _log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 
 Role = Literal["query", "document"]
 """The side of a search that a text is on: some models embed the two differently."""
@@ -184,7 +183,7 @@ class EmbedderCalls:
                 f"{_MAX_LEFT_ALONE} earlier calls of the embedder {self.embedder.identity!r} "
                 "still hang"
             )
-        running = _start(lambda: embed_texts(driven, texts))
+        running = run_in_daemon(partial(embed_texts, driven, texts), "tool-search-embedding")
         try:
             return running.result(seconds)
         except TimeoutError as exc:
@@ -221,7 +220,9 @@ def run_in_time(call: Callable[..., Any], *args: Any, seconds: float) -> Any:
     result = call(*args)
     if not inspect.isawaitable(result):
         return result
-    running = _loop_aside.submit(result)
+    if _loop_aside.is_here:
+        raise SearchError("an asynchronous embedder must not search: it would wait for itself")
+    running = _loop_aside.submit(_awaited(result))
     try:
         return running.result(max(seconds, 0.0))
     except TimeoutError:
@@ -237,46 +238,7 @@ async def _awaited(result: Awaitable[Any]) -> Any:
         raise EmbeddingError(f"the embedder ended with {exc!r}") from exc
 
 
-class _LoopAside:
-    """The event loop of asynchronous embedders, in a thread of its own."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-
-    def submit(self, awaitable: Awaitable[Any]) -> Future[Any]:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=self._loop.run_forever, name="tool-search-embedder", daemon=True
-                )
-                self._thread.start()
-        if threading.current_thread() is self._thread:
-            raise SearchError("an asynchronous embedder must not search: it would wait for itself")
-        return asyncio.run_coroutine_threadsafe(_awaited(awaitable), self._loop)
-
-
-_loop_aside = _LoopAside()
-
-
-def _start(work: Callable[[], _T]) -> Future[_T]:
-    """Run work in a thread that a process does not wait for at its end.
-
-    Threads of an executor are waited for: one embedder that hangs would keep the process.
-    """
-    running: Future[_T] = Future()
-    context = contextvars.copy_context()
-
-    def run() -> None:
-        try:
-            running.set_result(context.run(work))
-        except BaseException as exc:  # noqa: BLE001  # the waiting thread raises it
-            running.set_exception(exc)
-
-    threading.Thread(target=run, name="tool-search-embedding", daemon=True).start()
-    return running
+_loop_aside = LoopThread("tool-search-embedder")
 
 
 def _embedding_error(exc: SearchError) -> EmbeddingError | None:

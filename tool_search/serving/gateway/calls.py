@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.messages import ImagePart, ToolCall
+from tool_search.core.values.aside import closing
 from tool_search.core.values.clean_text import clean_line
 from tool_search.core.values.json import compact_json
 from tool_search.core.values.redaction import redacted_text
@@ -29,7 +30,6 @@ from tool_search.runner.execution.results import (
     as_text,
     failure_result,
 )
-from tool_search.runner.execution.tasks import closing
 from tool_search.serving.gateway.config import GatewayConfig
 from tool_search.serving.gateway.middleware import CallLogging, SecurityMiddleware
 from tool_search.serving.gateway.offer import Offer

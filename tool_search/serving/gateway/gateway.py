@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from tool_search.core.catalog.tool import Tool
+from tool_search.core.values.aside import close
 from tool_search.core.values.json import shown
 from tool_search.errors import ConfigurationError, SessionError
 from tool_search.runner.execution import FunctionExecutor, ToolExecutor
@@ -146,8 +147,7 @@ class Gateway:
         if self._is_open:
             raise SessionError("the gateway is open already; open it once")
         async with AsyncExitStack() as stack:
-            if hasattr(self._store, "aclose"):
-                stack.push_async_callback(self._store.aclose)
+            stack.push_async_callback(close, self._store)
             if self._records is not None:
                 stack.push_async_callback(asyncio.to_thread, self._records.close)
             await self._open_source(stack)

@@ -20,6 +20,7 @@ from tool_search.config.search import SearchSettings
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.results import SearchResult
 from tool_search.core.values.arguments import read_arguments
+from tool_search.core.values.aside import end
 from tool_search.core.values.json import shown
 from tool_search.errors import ConfigurationError, SourceError, ToolSearchError
 from tool_search.i18n import LANGUAGES, Language, text
@@ -177,12 +178,7 @@ class GatewayService:
         """End the following of changes."""
         self._unsubscribe()
         await self._follower.aclose()
-        tasks = tuple(self._sending)  # each leaves the set at its end
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+        await end(*self._sending)
 
     # -- lists -------------------------------------------------------------------------------------
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import ToolCall
+from tool_search.core.values.aside import close, closing
 from tool_search.core.values.json import compact_json, shown
 from tool_search.errors import InvalidBackendError, RegistryError
 from tool_search.runner.execution.call import KnowsTools
 from tool_search.runner.execution.function_executor import FunctionExecutor
 from tool_search.runner.execution.functions import ExecutableTool
 from tool_search.runner.execution.results import ExecutionResult, failure_result
-from tool_search.runner.execution.tasks import closing
 from tool_search.sources.registry.backends import Backend
 
 if TYPE_CHECKING:
@@ -124,8 +124,7 @@ class RegistryExecutor:
     async def aclose(self) -> None:
         """Close the executors of local tools; sources are closed by who opened them."""
         for executor in self._executors():
-            if hasattr(executor, "aclose"):
-                await executor.aclose()
+            await close(executor)
 
     def _target(self, name: str) -> tuple[ToolExecutor, str]:
         """Return what runs a tool, and the tool's name there."""
