@@ -1,4 +1,4 @@
-"""Memory and SQLite under the contract that is shipped for stores of others."""
+"""Memory, SQLite and a stranger's store under the contract that is shipped for stores of others."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import inspect
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tool_search.stores import MemoryStore, SQLiteStore
+from tests.project.run_page import ROOT, blocks
+from tests.stores.contents import discoveries, record
+from tool_search.stores import Grant, MemoryStore, SQLiteStore, StoreCore
+from tool_search.stores.erasure import Selection
 from tool_search.testing.store_contract import (
     ConversationContract,
     EvidenceContract,
@@ -38,6 +42,48 @@ class TestSQLite(StoreContract):
     async def open_store(self) -> AsyncIterator[SQLiteStore]:
         async with SQLiteStore(self._path) as store:
             yield store
+
+
+def _of_the_page() -> tuple[str, type[StoreCore]]:
+    """Return the store over the core that `docs/extending/store.md` shows, and its text."""
+    page = blocks(ROOT / "docs" / "extending" / "store.md", "python")
+    (text,) = [block.partition("async def main")[0] for block in page if "StoreCore" in block]
+    names: dict[str, Any] = {"__name__": "stranger"}
+    exec(compile(text, "store.md", "exec"), names)  # noqa: S102  # our own page
+    return text, names["FileStore"]
+
+
+class TestStranger(StoreContract):
+    """A store that somebody writes from the page, in fewer than 150 lines."""
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> None:
+        self._path = tmp_path / "store.json"
+        text, self._class = _of_the_page()
+        assert len(text[text.index("class FileStore") :].splitlines()) < 150
+
+    @asynccontextmanager
+    async def open_store(self) -> AsyncIterator[StoreCore]:
+        async with self._class(self._path) as store:  # type: ignore[call-arg]
+            yield store
+
+    async def test_erasing_exports_first_and_takes_what_belongs_to_a_conversation(self) -> None:
+        """This and more it gets from the core."""
+        exported: dict[str, list[Any]] = {}
+        granted = Grant(rule="run", conversation="a")
+        async with self.open_store() as store:
+            for key in ("a", "b"):
+                await store.save(key, record("tool_001"))
+            await store.append_discoveries("a", discoveries("tool_002"))
+            await store.add_grants([granted, Grant(rule="run", conversation="b")])
+            erased = await store.erase(
+                Selection(conversations=("a",)),
+                export=lambda parts: exported.update({k: list(v) for k, v in parts.items()}),
+            )
+            assert (erased.conversations, erased.grants) == (1, 1)
+            (one,) = exported["conversations"]
+            assert (one["key"], one["grants"]) == ("a", [granted.to_dict()])
+            assert await store.conversations() == ("b",)
 
 
 class _LosingStore(MemoryStore):

@@ -10,5 +10,12 @@ from tool_search.stores.base import PermissionModeStore as PermissionModeStore
 from tool_search.stores.base import RevisionStore as RevisionStore
 from tool_search.stores.base import SetAsideStore as SetAsideStore
 from tool_search.stores.base import TurnLockStore as TurnLockStore
+from tool_search.stores.conversations import Change as Change
+from tool_search.stores.conversations import FoundTool as FoundTool
+from tool_search.stores.conversations import StoredConversation as StoredConversation
+from tool_search.stores.core import StoreCore as StoreCore
+from tool_search.stores.evidence import EvidenceRows as EvidenceRows
 from tool_search.stores.memory import MemoryStore as MemoryStore
 from tool_search.stores.sqlite.store import SQLiteStore as SQLiteStore
+from tool_search.stores.sections import UnbrokenSections as UnbrokenSections
+from tool_search.stores.sections import result_of as result_of

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal, Self, TypeVar
 
-__all__ = ["Access", "Revision", "Sections", "as_number"]
+__all__ = ["Access", "Revision", "Sections", "UnbrokenSections", "as_number", "result_of"]
 
 Access = Literal["read", "write", "durable", "quick"]
 """The kind of a section: `durable` has to reach the disk, `quick` may be lost with the machine."""
@@ -55,6 +55,26 @@ class Sections:
         """Return a function that runs primitives for work that is aside."""
         loop = asyncio.get_running_loop()
         return lambda ask: asyncio.run_coroutine_threadsafe(ask, loop).result()
+
+
+class UnbrokenSections(Sections):
+    """Sections of a store whose primitives never wait: all of one runs at once, by `result_of`."""
+
+    async def _aside(self, work: Callable[..., _T], *args: Any) -> _T:
+        return work(*args)
+
+    def _asking(self) -> Callable[[Coroutine[Any, Any, _T]], _T]:
+        return result_of
+
+
+def result_of(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run primitives that never wait to their end."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: _T = end.value
+        return result
+    raise RuntimeError("a primitive of a store with unbroken sections waits")
 
 
 def as_number(revision: Revision | None) -> int | None:

@@ -24,7 +24,7 @@ from tool_search.stores.evidence import (
     evidence_of_row,
     readable,
 )
-from tool_search.stores.sections import Access
+from tool_search.stores.sections import Access, UnbrokenSections, result_of
 from tool_search.stores.sqlite.file import SQLiteFile, Synchronous
 from tool_search.stores.sqlite.locks import is_locked, take_lock
 from tool_search.stores.sqlite.pruning import (
@@ -58,7 +58,7 @@ _DELETE_EVIDENCE = "DELETE FROM evidence WHERE tool = ? AND words = ? AND source
 _T = TypeVar("_T")
 
 
-class SQLiteStore(StoreCore):
+class SQLiteStore(UnbrokenSections, StoreCore):
     """A store of conversations, evidence, grants and modes in a file that processes may share.
 
     The file is created on demand, readable by its owner alone. All work runs in one thread of
@@ -186,17 +186,11 @@ class SQLiteStore(StoreCore):
 
         def run(connection: sqlite3.Connection) -> _T:
             self._connection = connection
-            return _result_of(work())
+            return result_of(work())
 
         if access == "read":
             return await self._file.read(run)
         return await self._file.write(run, is_durable=True if access == "durable" else None)
-
-    async def _aside(self, work: Callable[..., _T], *args: Any) -> _T:
-        return work(*args)
-
-    def _asking(self) -> Callable[[Coroutine[Any, Any, _T]], _T]:
-        return _result_of
 
     async def _revision(self, key: ConversationKey) -> int | None:
         self._pruning.used(key)
@@ -387,16 +381,6 @@ class SQLiteStore(StoreCore):
     def _first(self, query: str, *values: object) -> Any:
         row = self._connection.execute(query, values).fetchone()
         return row[0] if row else None
-
-
-def _result_of(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run primitives to their end; here none of them ever waits."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        result: _T = end.value
-        return result
-    raise RuntimeError("a primitive of the SQLite store waits in its transaction")
 
 
 def _evidence_of(tool: object, words: object, *rest: object) -> Evidence | None:
