@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from tests.conversations import Chat, tool, toolbox
 from tool_search import ConversationRecord, Discovery
 from tool_search.search.learned import Evidence
@@ -37,3 +40,25 @@ def success(tool: str, *words: str, at: float = NOW, strength: float = 1.0) -> E
 
 async def kept_in(store: EvidenceStore) -> set[Evidence]:
     return set((await store.load_evidence()).entries)
+
+
+KEPT = Path(__file__).parent / "kept"
+"""Files of earlier versions: what a store had, and what was read from it."""
+
+
+async def all_in(store: Any) -> dict[str, Any]:
+    """Return what `kept/` has of a store, which an earlier version of the library wrote."""
+    loaded = {key: await store.load(key) for key in ("rich", "found", "aside")}
+    learned = (await store.load_evidence()).entries
+    return {
+        "records": {key: record and record.to_dict() for key, record in loaded.items()},
+        "found": [entry.name for entry in await store.append_discoveries("found", ())],
+        "conversations": list(await store.conversations()),
+        "mode": await store.load_permission_mode("rich"),
+        "salt": (await store.evidence_salt()).hex(),
+        "evidence": sorted(
+            [e.tool, list(e.words), e.at, e.strength, e.source, e.conversation] for e in learned
+        ),
+        "grants": [grant.to_dict() for grant in (await store.load_grants()).entries],
+        "source_again": await store.add_grants([], source="grants.json 1"),
+    }

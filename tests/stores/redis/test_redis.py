@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.runner.bench import Bench, named, turn
-from tests.stores.contents import discoveries, record, success
+from tests.stores.contents import KEPT, all_in, discoveries, record, success
 from tests.stores.redis.servers import NO_SERVER, RedisServer, has_server, running
 from tests.stores.writers import Talk
 from tool_search import ConfigurationError, ConversationRecord, Done, StoreError, open_bot
@@ -25,6 +26,8 @@ from tool_search.stores.erasure import Selection
 from tool_search.testing import ModelReply, ModelView
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install '.[redis]'")
+
+from redis import Redis
 
 from tool_search.stores.redis import RedisStore
 from tool_search.stores.redis.scripts import STAGE, Script
@@ -351,6 +354,28 @@ async def test_a_newer_worker_that_begins_a_store_meanwhile_is_left_alone(
             await store.save("a", record())
         assert caught.value.fault == "newer"
         assert keys_of(server, prefix) == {"{store}:version"}
+
+
+async def test_a_kept_store_of_version_1_is_read(own_server: RedisServer) -> None:
+    """As the library wrote it before its stores had one core; a conversation goes on."""
+    expected = json.loads((KEPT / "redis_1.json").read_text("utf-8"))
+    with Redis.from_url(own_server.url) as client:
+        for command in json.loads((KEPT / "redis_1.commands.json").read_text("utf-8")):
+            client.execute_command(*(part.encode("latin-1") for part in command))
+    async with RedisStore(own_server.url, prefix="kept") as store:
+        assert await all_in(store) == expected
+        rich, revision = await store.load("rich"), await store.revision("rich")
+        assert rich is not None
+        assert await store.save_over("rich", rich, expected=revision, new=7)
+        assert await all_in(store) == expected
+        erased: dict[str, Any] = {}
+        everything = Selection(conversations=None, tools=None, users=None)
+        await store.erase(
+            everything, export=lambda p: erased.update({k: list(v) for k, v in p.items()})
+        )
+    by_key = {one["key"]: one for one in erased["conversations"]}
+    assert by_key["rich"]["permission_mode"] == "plan"
+    assert by_key["aside"]["set_aside"][0]["history"][0]["content"] == "Odd"
 
 
 async def test_a_store_of_a_newer_version_is_left_alone(server: RedisServer, prefix: str) -> None:

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from tests.conversations import Chat, toolbox
-from tests.stores.contents import discoveries, kept_in, loaded_names, record, success
+from tests.stores.contents import KEPT, all_in, discoveries, kept_in, loaded_names, record, success
 from tool_search import ConversationRecord, Message, StoreError
 from tool_search.stores import Grant, SQLiteStore
+from tool_search.stores.erasure import Selection
 from tool_search.stores.sqlite import file as sqlite_file
 from tool_search.stores.sqlite.faults import fault_of
 from tool_search.stores.sqlite.file import SQLiteFile
@@ -176,6 +177,27 @@ async def test_a_file_of_version_4_goes_on(path: Path) -> None:
             assert await kept_in(store) == {learned}
             assert await store.evidence_salt() == salt
             assert await store.lock_turn("a", holder="h", lease_s=60)
+
+
+async def test_a_kept_file_of_version_5_is_read(path: Path) -> None:
+    """As the library wrote it before its stores had one core; a conversation goes on."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((KEPT / "sqlite_5.sql").read_text("utf-8"))
+    expected = json.loads((KEPT / "sqlite_5.json").read_text("utf-8"))
+    async with SQLiteStore(path) as store:
+        assert await all_in(store) == expected
+        rich, revision = await store.load("rich"), await store.revision("rich")
+        assert rich is not None
+        assert await store.save_over("rich", rich, expected=revision, new=7)
+        assert await all_in(store) == expected
+        erased: dict[str, Any] = {}
+        everything = Selection(conversations=None, tools=None, users=None)
+        await store.erase(
+            everything, export=lambda p: erased.update({k: list(v) for k, v in p.items()})
+        )
+    by_key = {one["key"]: one for one in erased["conversations"]}
+    assert by_key["rich"]["permission_mode"] == "plan"
+    assert by_key["aside"]["set_aside"][0]["history"][0]["content"] == "Odd"
 
 
 async def test_a_damaged_salt_is_replaced(path: Path) -> None:
