@@ -8,12 +8,12 @@ from threading import Lock
 from typing import Any
 
 from tool_search.catalog.formats import tool_from_definition
+from tool_search.catalog.functions import described_function
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.naming import NameBook, Source
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.values.json import compact_json, shown
 from tool_search.errors import InvalidToolError
-from tool_search.runner.execution.functions import ExecutableTool, tool_from_function
 
 __all__ = ["HostTools"]
 
@@ -77,10 +77,8 @@ class HostTools:
         return [tool for tool in found if tool is not None]
 
     def _tool(self, key: Hashable, item: Any) -> Tool | None:
-        if isinstance(item, Tool):
-            return item
-        if isinstance(item, ExecutableTool):
-            return item.tool
+        if (tool := _own_definition(item)) is not None:
+            return tool
         if key in self._definitions:
             self._definitions.move_to_end(key)
             return self._definitions[key]
@@ -99,7 +97,7 @@ class HostTools:
                 self._warn(f"a tool is left out: {exc}")
                 return None
         if callable(item):
-            return tool_from_function(item).tool
+            return described_function(item)[0]
         raise InvalidToolError(
             f"a tool must be a Tool, a function, or a definition as OpenAI, Anthropic or MCP "
             f"write it, not {shown(item)}"
@@ -117,12 +115,16 @@ class HostTools:
         return list(found.values())
 
 
+def _own_definition(item: Any) -> Tool | None:
+    """Return a tool, or the tool of one with a function; None for anything else."""
+    tool = getattr(item, "tool", item)
+    return tool if isinstance(tool, Tool) else None
+
+
 def _content_key(item: Any) -> Hashable:
     """Return what makes a tool equal to another; definitions may be changed in place."""
-    if isinstance(item, Tool):
-        return item.fingerprint
-    if isinstance(item, ExecutableTool):
-        return item.tool.fingerprint
+    if (tool := _own_definition(item)) is not None:
+        return tool.fingerprint
     if not isinstance(item, Mapping):
         return _Identity(item)
     try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from tool_search.catalog.functions import CallContext
 from tool_search.core.messages import ToolCall
 from tool_search.errors import ToolCallError
 from tool_search.i18n import Language
@@ -134,7 +135,7 @@ def permits_rule(channel: CallChannel, rule: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext:
+class ToolContext(CallContext):
     """The facts that a tool gets about its call, and what it can do during the call.
 
     Attributes:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from tool_search.catalog.functions import FunctionArguments, context_parameter
 from tool_search.core.messages import ToolCall
 from tool_search.core.values.redaction import log_failure
 from tool_search.errors import DuplicateToolError
@@ -22,8 +23,6 @@ from tool_search.runner.execution.context import (
 )
 from tool_search.runner.execution.functions import (
     ExecutableTool,
-    FunctionArguments,
-    context_parameter,
 )
 from tool_search.runner.execution.results import (
     CallOutputDelta,

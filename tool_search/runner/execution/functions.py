@@ -8,11 +8,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
-import docstring_parser
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel
 
+from tool_search.catalog.functions import (
+    context_parameter,
+    described_function,
+)
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.naming import NameBook, Source
 from tool_search.core.catalog.tool import Tool
@@ -23,9 +26,7 @@ from tool_search.runner.execution.tasks import call_function
 
 __all__ = [
     "ExecutableTool",
-    "FunctionArguments",
     "ToolFunction",
-    "context_parameter",
     "executable_tools",
     "listed_tools",
     "named_tools",
@@ -39,12 +40,6 @@ ToolFunction = Callable[..., Any]
 Arguments = Mapping[str, Any]
 Complaint = str | Awaitable[str | None] | None
 _log = logging.getLogger(__name__)
-
-
-class FunctionArguments(BaseModel):
-    """The base of models that are made from signatures and check types alone."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +83,10 @@ class ExecutableTool:
     forget: Callable[[str], Awaitable[None]] | None = None
 
 
-_DEFINITION_FIELDS = {field.name for field in fields(Tool)} | {"defer_loading"}
 _EXECUTION_FIELDS = {field.name for field in fields(ExecutableTool)} - {
     "tool", "function", "arguments",
 }  # fmt: skip
+_KNOWN_FIELDS = {field.name for field in fields(Tool)} | {"defer_loading"} | _EXECUTION_FIELDS
 
 
 def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableTool:
@@ -113,42 +108,20 @@ def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableT
     >>> tool_from_function(add).tool.parameters["required"]
     ['a']
     """
-    name = definition.pop("name", getattr(function, "__name__", ""))
-    _check_fields(name, definition)
+    _check_fields(definition.get("name", getattr(function, "__name__", "")), definition)
     more = {key: definition.pop(key) for key in _EXECUTION_FIELDS.intersection(definition)}
-    documented = docstring_parser.parse(inspect.getdoc(function) or "")
-    described = {item.arg_name: item.description or "" for item in documented.params}
-    about = [documented.short_description, documented.long_description]
-    description = definition.pop("description", "\n\n".join(part for part in about if part))
-    if not description:
-        _log.warning(
-            "function_without_docstring: tool %r: a model sees its name and no description, and "
-            "searches find it by its name alone; write a docstring, or give description= to "
-            "tool_from_function",
-            name,
-        )
-    arguments = _arguments_model(name, function, described)
-    schema = _without_titles(arguments.model_json_schema())
-    tool = Tool(
-        **{
-            "name": name,
-            "description": description,
-            "parameters": schema if schema.get("properties") else {},
-            **definition,
-        }
-    )
+    tool, arguments = described_function(function, **definition)
     return ExecutableTool(tool=tool, function=function, arguments=arguments, **more)
 
 
 def _check_fields(name: str, definition: Arguments) -> None:
-    known = _DEFINITION_FIELDS | _EXECUTION_FIELDS
     for key in definition:
-        if key not in known:
-            near = get_close_matches(key, known, n=1)
+        if key not in _KNOWN_FIELDS:
+            near = get_close_matches(key, _KNOWN_FIELDS, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise InvalidToolError(
                 f"tool {name!r}: the field {key!r} is unknown; known: "
-                f"{', '.join(sorted(known))}{hint}"
+                f"{', '.join(sorted(_KNOWN_FIELDS))}{hint}"
             )
 
 
@@ -235,111 +208,6 @@ def named_tools(
         same = named is item.tool
         by_source.setdefault(item.tool.source, item if same else replace(item, tool=named))
     return catalog, tuple(by_source.values())
-
-
-def context_parameter(function: ToolFunction) -> str | None:
-    """Return the name of the function's `ToolContext` parameter, or None."""
-    return next((name for name, kind in _hints(function).items() if _is_context(kind)), None)
-
-
-def _is_context(kind: object) -> bool:
-    """Return True if an annotation is `ToolContext`, optional or not."""
-    return kind is ToolContext or ToolContext in get_args(kind)
-
-
-def _hints(function: ToolFunction) -> dict[str, Any]:
-    while isinstance(function, partial):
-        function = function.func
-    target = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
-    try:
-        return get_type_hints(target, include_extras=True)
-    except (NameError, TypeError, AttributeError, SyntaxError) as exc:
-        raise InvalidToolError(
-            f"tool {getattr(function, '__name__', function)!r}: an annotation cannot be "
-            f"resolved ({exc}); import its type at run time"
-        ) from exc
-
-
-def _arguments_model(
-    name: str, function: ToolFunction, described: Mapping[str, str]
-) -> type[BaseModel]:
-    hints = _hints(function)
-    fields: dict[str, Any] = {}
-    untyped = []
-    for index, parameter in enumerate(_signature(name, function).parameters.values()):
-        kind = hints.get(parameter.name, Any)
-        if _is_context(kind):
-            continue
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise InvalidToolError(
-                f"tool {name!r}: parameter {parameter} cannot be given by name; "
-                "use named parameters"
-            )
-        if parameter.name not in hints:
-            untyped.append(parameter.name)
-        default = ... if parameter.default is parameter.empty else parameter.default
-        description = described.get(parameter.name)
-        # Under an alias, because a model reserves field names such as `json` and `schema`.
-        field = Field(default=default, alias=parameter.name, description=description)
-        fields[f"argument_{index}"] = (kind, field)
-    if untyped:
-        _log.warning(
-            "parameters_without_types: tool %r: a model sees no type for %s, and may send any "
-            "JSON; annotate them, such as `%s: str`",
-            name,
-            ", ".join(untyped),
-            untyped[0],
-        )
-    try:
-        return _model_of(name, fields)
-    except Exception as exc:
-        raise InvalidToolError(_wrong_parameter(name, fields, exc)) from exc
-
-
-def _model_of(name: str, fields: Mapping[str, Any]) -> type[BaseModel]:
-    """Return a model of arguments; pydantic raises many errors if a type has no schema."""
-    model: type[BaseModel] = create_model(name, __base__=FunctionArguments, **fields)
-    model.model_json_schema()
-    return model
-
-
-def _wrong_parameter(name: str, fields: Mapping[str, Any], error: Exception) -> str:
-    """Return the error message for the first parameter whose type has no JSON schema."""
-    for key, (kind, field) in fields.items():
-        try:
-            _model_of(name, {key: (kind, field)})
-        except Exception:  # noqa: BLE001  # as for all parameters together
-            shown = getattr(kind, "__name__", None) or repr(kind)
-            return (
-                f"tool {name!r}: parameter {field.alias!r} of type {shown!r} cannot be described "
-                "as JSON; use str, int, float, bool, list, dict, Literal, an Enum, a dataclass "
-                "or a pydantic model"
-            )
-    return f"tool {name!r}: its parameters cannot be described as JSON: {error}"
-
-
-def _signature(name: str, function: ToolFunction) -> inspect.Signature:
-    try:
-        return inspect.signature(function)
-    except (TypeError, ValueError) as exc:
-        raise InvalidToolError(f"tool {name!r}: its parameters cannot be read: {exc}") from exc
-
-
-def _without_titles(schema: Any) -> Any:
-    """Return a schema without the titles that pydantic makes from names."""
-    if isinstance(schema, list):
-        return [_without_titles(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kept = {k: v for k, v in schema.items() if k != "title" or isinstance(v, dict)}
-    return {
-        key: {k: _without_titles(v) for k, v in value.items()}
-        if key in ("properties", "$defs") and isinstance(value, dict)
-        else value
-        if key in ("default", "const", "enum", "examples")
-        else _without_titles(value)
-        for key, value in kept.items()
-    }
 
 
 def stateful_tool(kind: type[Any], **definition: Any) -> ExecutableTool:

@@ -1,0 +1,1 @@
+from tool_search.adapters.providers import build_provider as build_provider
