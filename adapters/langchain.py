@@ -104,8 +104,13 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
     ) -> ModelResponse[Any]:
         """Send a request with the declared tools alone."""
         declared = self._declared(request)
-        kept = _kept_names(declared)
-        return _own(handler(self._sent(declared, kept)), kept)
+        while True:
+            kept = _kept_names(declared)
+            try:
+                return _own(handler(self._sent(declared, kept)), kept)
+            except Exception as exc:
+                if not kept.learn(exc):
+                    raise
 
     async def awrap_model_call(
         self,
@@ -114,8 +119,13 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
     ) -> ModelResponse[Any]:
         """Send a request with the declared tools alone."""
         declared = self._declared(request)
-        kept = _kept_names(declared)
-        return _own(await handler(self._sent(declared, kept)), kept)
+        while True:
+            kept = _kept_names(declared)
+            try:
+                return _own(await handler(self._sent(declared, kept)), kept)
+            except Exception as exc:
+                if not kept.learn(exc):
+                    raise
 
     def wrap_tool_call(
         self,

@@ -129,7 +129,7 @@ class ToolSearchHandler(CustomLogger):
         kept = KeptNames("openai_chat", model, str(address), names)
         own = self.search.config.search_tool_name
         if kept and own in names:
-            written = [_instructed(kept.sent(message), kept, own) for message in messages]
+            written = [kept.instructed(kept.sent(message), own) for message in messages]
             kwargs = {**kwargs, "messages": written, "tools": kept.sent(tools)}
         if provider in _TAKE_THINKING or "claude" in model:
             return kwargs
@@ -275,17 +275,6 @@ def _message(response: ModelResponse) -> dict[str, Any]:
     choice: Any = response.choices[0]
     message: dict[str, Any] = choice.message.model_dump(exclude_none=True)
     return message
-
-
-def _instructed(message: Any, kept: KeptNames, name: str) -> Any:
-    """Return a system text that calls the search tool as the service does."""
-    if message.get("role") not in {"system", "developer"}:
-        return message
-    content = message.get("content")
-    if isinstance(content, list):
-        said = [{**p, "text": kept.text(p["text"], name)} if "text" in p else p for p in content]
-        return {**message, "content": said}
-    return {**message, "content": kept.text(str(content or ""), name)}
 
 
 def _has_signed_thinking(message: Any) -> bool:

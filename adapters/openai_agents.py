@@ -314,11 +314,17 @@ class _SearchingModel(Model):
         request = await self._request(input, model_settings, tools, more)
         system, declared = self._declared(request.view, system_instructions, tools)
         inner = self._inner()
-        kept = _kept_names(inner, declared)
-        system = kept.text(system or "", self._searching.name) or None
-        response = await inner.get_response(
-            system, kept.sent(input), model_settings, _sent(declared, kept), *rest, **more
-        )
+        while True:
+            kept = _kept_names(inner, declared)
+            said = kept.text(system or "", self._searching.name) or None
+            try:
+                response = await inner.get_response(
+                    said, kept.sent(input), model_settings, _sent(declared, kept), *rest, **more
+                )
+                break
+            except Exception as exc:
+                if not kept.learn(exc):
+                    raise
         _name_own(response.output, kept)
         self._replied(request, response.response_id, response.output, more)
         return response
@@ -336,17 +342,26 @@ class _SearchingModel(Model):
         request = await self._request(input, model_settings, tools, more)
         system, declared = self._declared(request.view, system_instructions, tools)
         inner = self._inner()
-        kept = _kept_names(inner, declared)
-        system = kept.text(system or "", self._searching.name) or None
-        stream = inner.stream_response(
-            system, kept.sent(input), model_settings, _sent(declared, kept), *rest, **more
-        )
-        async for event in stream:
-            _name_own([getattr(event, "item", None)], kept)
-            if event.type == "response.completed":
-                _name_own(event.response.output, kept)
-                self._replied(request, event.response.id, event.response.output, more)
-            yield event
+        is_begun = False
+        while not is_begun:
+            kept = _kept_names(inner, declared)
+            said = kept.text(system or "", self._searching.name) or None
+            stream = inner.stream_response(
+                said, kept.sent(input), model_settings, _sent(declared, kept), *rest, **more
+            )
+            try:
+                async for event in stream:
+                    is_begun = True
+                    _name_own([getattr(event, "item", None)], kept)
+                    if event.type == "response.completed":
+                        _name_own(event.response.output, kept)
+                        self._replied(request, event.response.id, event.response.output, more)
+                    yield event
+            except Exception as exc:
+                if is_begun or not kept.learn(exc):
+                    raise
+            else:
+                return
 
     async def close(self) -> None:
         """Release the resources of the model."""

@@ -217,34 +217,50 @@ class SentNames:
     """
 
     def __init__(self, dialect: Dialect, provider: Any, payloads: Any, tools: Any) -> None:
-        self._provider, self._payloads, self._tools = provider, payloads, tools
+        self._dialect, self._request = dialect, (provider, payloads, tools)
         self._kept: KeptNames | None = None
+
+    def _renamed(self) -> tuple[Any, Any, Any]:
+        """Return the request under the names that its service is known to take."""
+        provider, payloads, tools = self._request
         run = run_of(tools)
         if run is None:
-            return
+            return self._request
         address = str(getattr(getattr(provider, "client", None), "base_url", "") or "")
         names = (run.search_tool_name, *run.executors)
-        kept = KeptNames(dialect, str(payloads.get("model") or ""), address, names)
+        kept = KeptNames(self._dialect, str(payloads.get("model") or ""), address, names)
+        self._kept = kept
         if not kept:
-            return
-        self._kept, self._tools = kept, _RenamedTools(tools, kept)
+            return self._request
         part = "input" if "input" in payloads else "messages"
-        written = [_instructed(each, kept, run.search_tool_name) for each in payloads[part]]
-        self._payloads = {**payloads, part: kept.sent(written)}
+        written = [kept.instructed(each, run.search_tool_name) for each in payloads[part]]
+        return provider, {**payloads, part: kept.sent(written)}, _RenamedTools(tools, kept)
 
     async def reply(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Send the request by AstrBot's method; return its response with the tools' own names."""
-        arguments = (self._provider, self._payloads, self._tools, *args)
-        return self._own(await original(*arguments, **kwargs))
+        while True:
+            try:
+                return self._own(await original(*self._renamed(), *args, **kwargs))
+            except Exception as exc:
+                if self._kept is None or not self._kept.learn(exc):
+                    raise
 
     async def chunks(
         self, original: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> AsyncGenerator[Any, None]:
         """Yield the responses of a stream likewise."""
-        arguments = (self._provider, self._payloads, self._tools, *args)
-        async with aclosing(original(*arguments, **kwargs)) as chunks:
-            async for chunk in chunks:
-                yield self._own(chunk)
+        while True:
+            is_begun = False
+            try:
+                async with aclosing(original(*self._renamed(), *args, **kwargs)) as chunks:
+                    async for chunk in chunks:
+                        is_begun = True
+                        yield self._own(chunk)
+            except Exception as exc:
+                if is_begun or self._kept is None or not self._kept.learn(exc):
+                    raise
+            else:
+                return
 
     def _own(self, response: Any) -> Any:
         """Return AstrBot's response with the tools' own names."""
@@ -273,13 +289,6 @@ class _RenamedTools:
     def get_func_desc_openai_style(self, *args: Any, **kwargs: Any) -> Any:
         """Return the same list, as older parts of AstrBot ask for it."""
         return self._kept.sent(self._tools.get_func_desc_openai_style(*args, **kwargs))
-
-
-def _instructed(message: Any, kept: KeptNames, name: str) -> Any:
-    content = message.get("content")
-    if message.get("role") not in ("system", "developer") or not isinstance(content, str):
-        return message
-    return {**message, "content": kept.text(content, name)}
 
 
 class KeptNamesHook(MethodHook):

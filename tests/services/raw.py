@@ -252,10 +252,10 @@ def _chunks(reply: JSON) -> bytes:
             deltas += [{name: value[:half]}, {name: value[half:]}]
         else:
             deltas.append({name: value})
-    events = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
-    last = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
-    events.append({"choices": [last]})
-    lines = [f"data: {json.dumps(event)}\n\n" for event in events]
+    choices: list[dict[str, Any]] = [{"index": 0, "delta": delta} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]})
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": reply["model"]}
+    lines = [f"data: {json.dumps({**chunk, 'choices': [each]})}\n\n" for each in choices]
     return "".join([*lines, "data: [DONE]\n\n"]).encode()
 
 

@@ -72,6 +72,10 @@ class TurnRefusals:
         form = self._form(provider, phase)
         return form.changes if form else {}
 
+    def profile(self, provider: str) -> ProviderProfile:
+        """Return the profile by which a provider is asked for an answer."""
+        return replace(self.pool.profile(provider), **self.form(provider, "answer"))
+
     def action(
         self,
         error: ProviderError,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 from tool_search.adapters.hosts.chain import ExchangeChain
 from tool_search.adapters.hosts.tool_search import ToolSearch
 from tool_search.adapters.hosts.view import ToolView
-from tool_search.core.profiles import ProviderProfile
 from tool_search.core.results import SearchResult
 from tool_search.errors import SessionError
+from tool_search.runner.providers import ProviderPool
+from tool_search.runner.refusals import TurnRefusals
 from tool_search.serving.proxy.history import History, Moment, continued, restore
 from tool_search.serving.proxy.report import PassReason
 from tool_search.serving.proxy.requests import ClientRequest, has_tools, profile_of_request
@@ -22,6 +25,7 @@ from tool_search.stores.base import EvidenceStore
 __all__ = ["Preparation"]
 
 _NAMES = ("", "_proxy", "_of_proxy")
+_MAX_POOLS = 1_000
 
 
 class Preparation:
@@ -41,6 +45,7 @@ class Preparation:
         self._evidence = evidence
         self._lists = ToolLists()
         self._searches: dict[str, ToolSearch] = {}
+        self._pools: dict[tuple[str, ...], ProviderPool] = {}
 
     async def turn(self, asked: ClientRequest) -> Turn | None:
         """Return the turn of a request; None for one that is passed on."""
@@ -57,20 +62,34 @@ class Preparation:
         asked.report.passed = self._reason_to_pass(asked)
         if asked.report.passed:
             return None
-        dialect, profile = asked.dialect, profile_of_request(asked)
+        dialect, refusals = asked.dialect, self._refusals_of(asked)
+        if not refusals.profile(asked.upstream.id).takes_tools:
+            asked.report.passed = "refused"
+            return None
         tools = await asyncio.to_thread(self._lists.read, dialect, asked.body, asked.rule)
         asked.report.tools(tools)
         if self._is_below(tools):
             asked.report.passed = "few_tools"
             return None
         history = await restore(dialect, asked.body, asked.owner, self._exchanges)
-        turn = await asyncio.to_thread(self._prepared, asked, tools, history, profile)
+        turn = await asyncio.to_thread(self._prepared, asked, tools, history, refusals)
         if turn is None:
             asked.report.passed = "few_tools"
             return None
         await self._search_of(turn).learn(turn.view)
         asked.report.turn = turn
         return turn
+
+    def _refusals_of(self, asked: ClientRequest) -> TurnRefusals:
+        """Return the refusals of a turn, with what was learned of its provider and model."""
+        name = asked.upstream.id
+        key = (asked.dialect.name, name, str(asked.body.get("model") or ""))
+        if key not in self._pools:
+            provider = cast("Any", SimpleNamespace(profile=profile_of_request(asked)))
+            self._pools[key] = ProviderPool({name: provider}, {name: 0})
+            if len(self._pools) > _MAX_POOLS:
+                del self._pools[next(iter(self._pools))]
+        return TurnRefusals(self._pools[key], name)
 
     def _reason_to_pass(self, asked: ClientRequest) -> PassReason:
         """Return the reason to pass a request on before its tools are read; empty: none."""
@@ -98,7 +117,7 @@ class Preparation:
         ) or not tools.catalog.deferred
 
     def _prepared(
-        self, asked: ClientRequest, tools: ClientTools, history: History, profile: ProviderProfile
+        self, asked: ClientRequest, tools: ClientTools, history: History, refusals: TurnRefusals
     ) -> Turn | None:
         earlier, current = _split_turn(history.moments)
         named = (tools.name_of(None, name) for name in asked.found_by_client.found)
@@ -118,7 +137,8 @@ class Preparation:
             body=asked.body,
             tools=tools,
             view=view,
-            profile=profile,
+            profile=refusals.profile(asked.upstream.id),
+            refusals=refusals,
             history=history,
             owner=asked.owner,
             max_searches=self._config.max_searches,

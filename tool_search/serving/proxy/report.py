@@ -22,13 +22,14 @@ CLIENT_LEFT = 499
 """The status of a request whose client left before the end of its reply."""
 
 PassReason = Literal[
-    "", "emulated", "failed", "few_tools", "native", "no_tools", "not_deferred", "off"
+    "", "emulated", "failed", "few_tools", "native", "no_tools", "not_deferred", "off", "refused"
 ]
 """The reason for which a request went on as it came; empty: it did not.
 
 `native`: the client and the provider search by themselves; `emulated`: a client's deferred
 tools were written as a provider takes them that has no search; `not_deferred`: the mode is
-`emulate` and the client defers nothing; `failed`: preparing it failed, and was logged.
+`emulate` and the client defers nothing; `failed`: preparing it failed, and was logged;
+`refused`: the provider refuses each form of ours.
 """
 
 _Event = TypeVar("_Event")

@@ -241,9 +241,10 @@ class ProxyService:
             (response, raw), first = first or await self._answered_whole(asked, turn), None
             reply = await self._read_reply(response, raw)
             if reply is None:
-                if self._drops_thinking(asked, turn, response, raw):
-                    continue
-                return self._as_it_came(asked, response, raw)
+                settled = await self._settled(asked, turn, response, raw)
+                if settled is not None:
+                    return settled
+                continue
             if await asyncio.to_thread(turn.take, reply) is not None:
                 break
             await turn.keep_unanswered(self._exchanges)
@@ -299,25 +300,31 @@ class ProxyService:
             # An error, a page, or a provider that cannot stream.
             async with stack, asked.report.waits():
                 raw = await read_body(response)
-            if self._drops_thinking(asked, turn, response, raw):
-                return await self._streamed(asked, turn)
+            if response.status_code >= 400:
+                settled = await self._settled(asked, turn, response, raw)
+                return settled or await self._streamed(asked, turn)
             return await self._whole(asked, turn, (response, raw))
         stream = turn.dialect.stream(turn.holds, turn.body)
         visible = self._visible(asked, turn, stream, stack, response)
         events = self._events(asked, stream, visible)
         return ProxyReply(response.status_code, self._reply_headers(asked, response), events)
 
-    def _drops_thinking(
+    async def _settled(
         self, asked: ClientRequest, turn: Turn, response: httpx2.Response, raw: bytes
-    ) -> bool:
-        """True if a refused request is sent again without the thinking of earlier replies."""
-        if not turn.drop_thinking(response.status_code, raw):
-            return False
-        _log.warning(
-            "upstream %s: the thinking of earlier replies does not fit, and is left out",
-            asked.upstream.id,
-        )
-        return True
+    ) -> ProxyReply | None:
+        """Return the reply to a refused request; None: the turn has another form of it."""
+        if response.status_code < 400 or not await asyncio.to_thread(
+            turn.change_form, response.status_code, raw
+        ):
+            return self._as_it_came(asked, response, raw)
+        _log.warning("upstream %s: a request is sent again in another form", asked.upstream.id)
+        if turn.profile.takes_tools:
+            return None
+        asked.report.turn, asked.report.passed = None, "refused"
+        reply = await self._passed(asked)
+        if reply.status < 400:
+            turn.accept()
+        return reply
 
     async def _translated(self, asked: ClientRequest, search: ClientSearch) -> ProxyReply:
         """Answer a client that searches by itself with the reply of a provider that cannot."""

@@ -6,20 +6,31 @@ them; the exchange is kept, so that the next request of the client has it again.
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from pydantic import SecretStr
+
 from tool_search.adapters.hosts.chain import ChainItem, ExchangeChain
 from tool_search.adapters.hosts.view import ToolView
+from tool_search.adapters.sdk.failures import Failure, raise_failure
+from tool_search.adapters.sdk.openai_failures import body_failure
 from tool_search.core.catalog.names import wire_name
 from tool_search.core.catalog.tokens import estimate_tokens
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.calls import AnsweredCall, CallResult, RunCall, result_message
+from tool_search.core.discovery.definitions import CALL_TOOL_NAME
 from tool_search.core.messages import Message, RequestPlan, ToolCall, ToolList, user_message
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.results import SearchResult
-from tool_search.core.values.json import compact_json, json_bytes
+from tool_search.core.values.json import compact_json, json_bytes, read_json
+from tool_search.errors import ProviderError
 from tool_search.i18n import text
+from tool_search.providers.errors import Action
+from tool_search.providers.refused_tools import SentTools
+from tool_search.runner.refusals import Repeats, TurnRefusals
 from tool_search.serving.proxy.dialects.base import (
     JSON,
     ListedTool,
@@ -42,6 +53,11 @@ __all__ = ["Search", "Turn"]
 
 # Replies with nothing but searches, after the model was answered that there is no more.
 _MAX_REFUSED = 3
+# What a proxy writes anew; the rest of a request is the client's.
+_OWN_FORMS: frozenset[Action] = frozenset(
+    ("generic_strategy", "within_limit", "in_its_form", "without_tool")
+)
+_log = logging.getLogger(__name__)
 # "The block is bound to a different conversation", of Anthropic.
 _BOUND = b"bound to a different conversation"
 
@@ -73,6 +89,7 @@ class Turn:
         tools: The client's tools.
         view: The tools as the conversation has them.
         profile: The provider.
+        refusals: What it refuses.
         history: The history with hidden exchanges.
         owner: The digest of the client's credential.
         max_searches: Searches before the model is answered that there is no more.
@@ -87,6 +104,7 @@ class Turn:
     tools: ClientTools
     view: ToolView
     profile: ProviderProfile
+    refusals: TurnRefusals
     history: History
     owner: str
     max_searches: int
@@ -100,6 +118,7 @@ class Turn:
     _later: list[JSON] = field(default_factory=list)
     _plan: RequestPlan | None = None
     _drops_thinking: bool = False
+    _repeats: Repeats = field(default_factory=Counter)
 
     def request(self) -> bytes:
         """Return the body of the provider's next request."""
@@ -120,7 +139,44 @@ class Turn:
         self.dialect.write_system(body, self.view.instruct)
         return json_bytes(body)
 
-    def drop_thinking(self, status: int, refusal: bytes) -> bool:
+    def change_form(self, status: int, refusal: bytes) -> bool:
+        """Write the next request in another form; False: the refusal is the client's to read.
+
+        Without tools in its profile, the last form is the client's own request.
+        """
+        if self._drop_thinking(status, refusal):
+            return True
+        plan, name = self._plan, self.refusals.primary
+        if self.replies or plan is None:
+            return False
+        refused, error = self.request(), _error(name, status, refusal)
+        while True:
+            own = (self.view.search_tool_name, CALL_TOOL_NAME)
+            sent = SentTools(
+                listed=plan.tools, loaded=tuple(plan.brought()), own=own, facts=plan.facts
+            )
+            action = self.refusals.action(error, name, self.profile, sent, repeats=self._repeats)
+            is_plainer = action.remedy == "next_provider" and name in self.refusals.plainer
+            if is_plainer:
+                self.refusals.ask_plainer(name)
+            elif action.remedy not in _OWN_FORMS or action.profile is None:
+                return False
+            self.profile, self._plan = self.refusals.profile(name), None
+            if not self.profile.takes_tools:
+                return is_plainer
+            if self.request() != refused:
+                return True
+            if not is_plainer:
+                return False
+
+    def accept(self) -> None:
+        """Remember the form in which the provider has answered."""
+        tools = self._plan.tools if self._plan and self.profile.takes_tools else ToolList()
+        plan = RequestPlan(strategy=self.profile.strategy, tools=tools, messages=())
+        for notice in self.refusals.answered(self.refusals.primary, plan):
+            _log.warning("%s: %s", notice.code, notice.message)
+
+    def _drop_thinking(self, status: int, refusal: bytes) -> bool:
         """Leave out earlier thinking if the provider refuses it; False: it refuses something else.
 
         The thinking of some models is bound to the exact requests before it, which are lost with
@@ -177,6 +233,7 @@ class Turn:
         """
         reply = self.dialect.received(reply, self.body)
         self.replies.append(reply)
+        self.accept()
         items = self.dialect.reply_items(reply)
         calls = [call for item in items for call in self.dialect.calls(item)]
         held = [c for c in calls if c.is_search or self.holds(c.name, c.namespace)]
@@ -362,3 +419,17 @@ class Turn:
         # What was kept for it earlier may have been sent meanwhile.
         if self._conversation is not None:
             yield self._conversation
+
+
+def _error(name: str, status: int, refusal: bytes) -> ProviderError:
+    """Return a provider's refusal as an error that shows no key."""
+    said = refusal.decode("utf-8", "replace")
+    try:
+        body = read_json(said)
+    except (ValueError, RecursionError):
+        body = None
+    failure = body_failure(body, status=status) or Failure(detail=said, status=status)
+    try:
+        raise_failure(failure, provider=name, secret=SecretStr(""))
+    except ProviderError as error:
+        return error
