@@ -231,7 +231,7 @@ def _blocks(message: Message, profile: ProviderProfile) -> list[dict[str, Any]]:
     is_own = message.native is not None and message.native.origin == profile.origin
     own = message.native.blocks if message.native is not None and is_own else ()
     if message.role == "tool":
-        return _result(message, profile.name_rule, own)
+        return _result(message, profile, own)
     parts = _parts(message.content)
     if message.role == "user":
         return [dict(block) for block in own] or parts or [{"type": "text", "text": _EMPTY_TEXT}]
@@ -284,22 +284,23 @@ def _call(call: ToolCall, rule: NameRule) -> dict[str, Any]:
 
 
 def _result(
-    message: Message, rule: NameRule, own: Iterable[Mapping[str, Any]]
+    message: Message, profile: ProviderProfile, own: Iterable[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return a call's result; references are alone in it, and other text follows it.
 
     Args:
         message: The result.
-        rule: The rule of names.
+        profile: The service.
         own: The content in the service's form, if it has more than text and pictures.
     """
     result: dict[str, Any] = {
         "type": "tool_result",
         "tool_use_id": wire_id(message.tool_call_id or ""),
-        "is_error": message.is_error,
     }
+    if profile.message_rules != "alternating":
+        result["is_error"] = message.is_error
     parts = (TextPart(message.content),) if isinstance(message.content, str) else message.content
-    references = _references(parts, rule)
+    references = _references(parts, profile.name_rule)
     if message.is_error:
         # An error takes text alone.
         texts = [compact_json([r["tool_name"] for r in references])] if references else []

@@ -38,19 +38,14 @@ def is_written(message: Message) -> bool:
     return message.role != "assistant" or bool(message.tool_calls or message.text.strip())
 
 
-def ordered_messages(
-    history: Iterable[Message], profile: ProviderProfile, *, system: str = ""
-) -> Iterable[Message]:
+def ordered_messages(history: Iterable[Message], profile: ProviderProfile) -> Iterable[Message]:
     """Return messages as the service takes them.
 
     Args:
         history: Consecutive messages, from one of the user's on or from the beginning.
         profile: The service.
-        system: The system text, if these are the first messages.
     """
     rules = profile.message_rules
-    if system and not profile.takes_system:
-        history = (Message(role="user", content=system), *history)
     messages = _joined(filter(is_written, history), replies=rules in ("joined", "alternating"))
     if profile.max_calls is not None:
         messages = _with_few_calls(list(messages), profile.max_calls)

@@ -159,12 +159,11 @@ def _messages(
 ) -> list[dict[str, Any]]:
     """Write consecutive messages of a plan, the first of which has this index."""
     messages: list[dict[str, Any]] = []
-    system = plan.system if start == 0 and plan.system.strip() else ""
-    if system and profile.takes_system:
-        messages.append({"role": "system", "content": system})
+    if start == 0 and plan.system.strip():
+        messages.append({"role": "system", "content": plan.system})
     role = plan.facts.definitions_role if plan.facts.sends_definitions_in_messages else None
     pending: list[Tool] = []
-    for message in ordered_messages(history, profile, system=system):
+    for message in ordered_messages(history, profile):
         if message.role == "tool":
             messages.append(_result(message, profile))
             pending += definitions_in(message)

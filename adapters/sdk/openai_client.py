@@ -37,7 +37,7 @@ def _status_failure(exc: openai.APIStatusError) -> Failure:
     body: object = None
     if isinstance(exc.body, str):
         # xAI has a sentence there, and its code beside it.
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             body = exc.response.json()
     status = exc.status_code
     return (

@@ -191,6 +191,8 @@ class SDKProvider:
         """
         # One profile for the request and its reply: another turn may correct it meanwhile.
         profile = replace(self.profile, **plan.form)
+        if not profile.takes_system:
+            plan = plan.without_system()
         body = await self._encode_off_loop(plan, profile)
         try:
             answer = self._streamed if self._streams(plan, profile) else self._whole

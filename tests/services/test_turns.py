@@ -112,10 +112,10 @@ def test_reply_of_many_calls_is_sent_as_several_with_their_results(most: int) ->
 
 
 def test_system_text_of_a_template_without_it_is_the_users() -> None:
-    profile = replace(GEMINI, takes_system=False)
     plan = plan_of(QUESTION)
-    body = wire.to_wire(plan, profile)
-    assert json.loads(wire.encode(plan, profile)) == body
+    said = plan.without_system()
+    body = wire.to_wire(said, GEMINI)
+    assert json.loads(wire.encode(said, GEMINI)) == body
     (message,) = body["messages"]
     assert message == {"role": "user", "content": f"{plan.system}\n\n{QUESTION.text}"}
 

@@ -6,12 +6,13 @@ import json
 import logging
 import re
 from dataclasses import replace
+from itertools import cycle
 
 import pytest
 
 from tests.services.raw import JSON, RawService
 from tests.services.rules import RULES, bot_of
-from tests.services.test_sizes import MODELS, TOOLS, answers, bot, codes
+from tests.services.test_sizes import LIMIT, MODELS, TOOLS, answers, bot, codes, entries, size_of
 from tool_search import CallOptions, ExecutableTool, Tool, ToolSearchConfig
 from tool_search.errors import AllProvidersFailedError
 from tool_search.runner.events import ContentLeftOut, RunnerWarning
@@ -21,13 +22,14 @@ FULL = ToolSearchConfig(tool_schema_mode="full", language="en-US")
 KEY = "sk-live-0123456789abcdef"
 ODD = "Die Anfrage wurde nicht angenommen (E-4711)."
 OPTIONAL = {
+    "anthropic": lambda body: "cache_control" in str(body),
     "claude": lambda body: "defer_loading" in json.dumps(body) or "cache_control" in str(body),
     "chat": lambda body: "stream_options" in body or "tool_search" in json.dumps(body["tools"]),
     "responses": lambda body: "include" in body or '"tool_search"' in json.dumps(body["tools"]),
 }
 
 
-@pytest.mark.parametrize("kind", OPTIONAL)
+@pytest.mark.parametrize("kind", ["claude", "chat", "responses"])
 async def test_form_without_optional_parts_helps_and_is_remembered(kind: str) -> None:
     service = RawService(rule=lambda body: ODD if OPTIONAL[kind](body) else None)
     async with bot({"odd": (kind, service)}) as made:
@@ -263,7 +265,7 @@ async def test_list_that_is_too_long_is_sent_with_its_last_tools(kind: str) -> N
             before = len(service.refused)
             assert answers(await made.turn(f"Please use {name}"))
             refused.append(len(service.refused) - before)
-        assert refused == [0, 2, 1, 1]
+        assert refused == [0, 2, 1, 0]
         assert set(TOOLS[:4]) <= {m.name for m in made.history}
 
 
@@ -349,6 +351,117 @@ async def test_refusal_inside_a_stream_is_answered_in_a_plainer_form() -> None:
     async with bot({"odd": ("chat", service)}) as made:
         assert answers(await made.turn(f"Please use {TOOLS[0]}"))
         assert len(service.refused) == 1
+
+
+@pytest.mark.parametrize("kind", MODELS)
+async def test_system_text_that_is_refused_becomes_the_persons(kind: str) -> None:
+    def rule(body: JSON) -> str | None:
+        roles = {message.get("role") for message in entries(body)}
+        return ODD if body.get("system") or body.get("instructions") or "system" in roles else None
+
+    service = RawService(rule=rule)
+    async with bot({"odd": (kind, service)}) as made:
+        for name in TOOLS[:2]:
+            assert answers(await made.turn(f"Please use {name}"))
+        assert {"read_invoice", "water_plants"} <= {m.name for m in made.history}
+        assert len(service.refused) <= 2
+
+
+@pytest.mark.parametrize("words", ["the plan permits a budget of 5000", "das ist zu viel"])
+async def test_length_of_a_reply_that_the_words_name_becomes_shorter(words: str) -> None:
+    service = RawService(
+        rule=lambda b: f"max_tokens: {words}" if b["max_tokens"] > 5_000 else None,
+        wrap=lambda said: {"error": {"message": said}},
+    )
+    async with bot({"odd": ("anthropic-generic", service)}) as made:
+        for name in TOOLS[:2]:
+            assert answers(await made.turn(f"Please use {name}"))
+        assert len(service.refused) == 1
+        assert service.bodies[-1]["max_tokens"] == (5_000 if "5000" in words else 4_096)
+
+
+async def test_mark_of_a_failed_result_that_is_refused_is_left_out() -> None:
+    service = RawService(rule=lambda b: ODD if "is_error" in json.dumps(b["messages"]) else None)
+    async with bot({"odd": ("anthropic-generic", service)}) as made:
+        for name in TOOLS[:2]:
+            assert answers(await made.turn(f"Please use {name}"))
+        assert {"read_invoice", "water_plants"} <= {m.name for m in made.history}
+        assert len(service.refused) <= 2
+
+
+@pytest.mark.parametrize("kind", MODELS)
+async def test_history_that_is_too_long_in_strange_words_is_shortened(kind: str) -> None:
+    service = RawService(rule=lambda b: "上下文太大啦" if size_of(b) > LIMIT // 2 else None)
+    async with bot({"odd": (kind, service)}) as made:
+        for name in TOOLS:
+            before = len(service.refused)
+            assert answers(await made.turn(f"Please use {name}"))
+            assert len(service.refused) - before <= 4
+        assert set(TOOLS) <= {m.name for m in made.history}
+
+
+async def test_history_is_whole_again_where_its_length_was_not_at_fault() -> None:
+    service = RawService()
+    async with bot({"odd": ("chat", service)}) as made:
+        assert answers(await made.turn(f"Please use {TOOLS[0]}"))
+        service.rule = lambda body: ODD if body.get("tools") else None
+        assert answers(await made.turn(f"Please use {TOOLS[1]}"))
+        service.rule = lambda _: None
+        assert answers(await made.turn(f"Please use {TOOLS[2]}"))
+        assert "read invoice 1_1" in json.dumps(service.bodies[-1]["messages"])
+
+
+async def test_words_that_name_other_fields_each_time_end_in_a_form_without_any() -> None:
+    named = cycle(("stream", "include", "tools"))
+
+    def rule(body: JSON) -> str | None:
+        return next(named) if '"tool_search"' in json.dumps(body["tools"]) else None
+
+    odd, good = RawService(rule=rule), RawService()
+    async with bot({"odd": ("responses", odd), "good": ("claude", good)}) as made:
+        for number in range(4):
+            assert answers(await made.turn(f"Please use {TOOLS[number]}", "odd"))
+        assert len(odd.refused) == 2
+        assert odd.bodies
+
+
+@pytest.mark.parametrize(("most", "notices"), [(8, 0), (6, 1)])
+async def test_history_of_few_messages_is_sent_and_its_notice_comes_once(
+    most: int, notices: int
+) -> None:
+    service = RawService(rule=lambda body: ODD if len(body["messages"]) > most else None)
+    async with bot({"odd": ("anthropic-generic", service)}) as made:
+        told = []
+        for name in TOOLS[:4]:
+            events = await made.turn(f"Please use {name}")
+            assert answers(events)
+            told += codes(events)
+        assert told.count("form_refused") == notices
+        assert notices or set(TOOLS[:4]) <= {m.name for m in made.history}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+async def test_body_of_any_depth_ends_no_turn(kind: str) -> None:
+    class Deep(RawService):
+        def answer(self, dialect: str, body: JSON) -> tuple[str, int, bytes]:
+            kind, status, data = super().answer(dialect, body)
+            return kind, status, b"[" * 100_000 if status == self.status else data
+
+    service = Deep(rule=lambda b: ODD if OPTIONAL[kind.partition("-")[0]](b) else None)
+    async with bot({"odd": (kind, service)}) as made:
+        assert answers(await made.turn(f"Please use {TOOLS[0]}"))
+
+
+async def test_template_that_breaks_in_strange_words_is_given_plainer_messages() -> None:
+    def rule(body: JSON) -> str | None:
+        is_empty = any(m.get("content", "") is None for m in body["messages"])
+        return "Jinja: cannot iterate over None" if is_empty else None
+
+    service = RawService(rule=rule, status=500)
+    async with bot({"odd": ("chat", service)}) as made:
+        for name in TOOLS[:2]:
+            assert answers(await made.turn(f"Please use {name}"))
+        assert {"read_invoice", "water_plants"} <= {m.name for m in made.history}
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 503])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, overload
 
 from tool_search.core.catalog.names import NameRule, wire_name
@@ -442,6 +442,12 @@ class RequestPlan:
             UnsupportedStrategyError: The plan has none, and none is registered.
         """
         return self.own_facts or registered_strategy(self.strategy)
+
+    def without_system(self) -> RequestPlan:
+        """Return the request with its system text as the user's first words."""
+        said = (user_message(self.system), *self.messages) if self.system else self.messages
+        marks = tuple(index + len(said) - len(self.messages) for index in self.cached_messages)
+        return replace(self, system="", messages=said, cached_messages=marks)
 
     def brought(self) -> Iterator[Tool]:
         """Iterate over the definitions that messages bring, in order."""

@@ -65,8 +65,7 @@ class ProviderProfile:
         max_calls: Of OpenAI Chat: the most calls of a reply; one with more is sent as several,
             each with its results. None: no limit is known.
         names_results: Of OpenAI Chat: True if a result has the name of its function.
-        takes_system: Of OpenAI Chat: False if the system text goes into the first message of
-            the user's.
+        takes_system: False if the system text goes into the user's first message.
         schema_rules: The rules that its schemas keep.
         max_schema_levels: The most levels of a schema, the whole one included; None: no limit
             is known.

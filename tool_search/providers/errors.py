@@ -89,6 +89,7 @@ _READ_WHEN_BROKEN: frozenset[Meaning] = frozenset(
 _MAX_KEPT_NAMES = 40
 # Anthropic, Vision: in a request of more pictures, each has at most 2,000 pixels a side.
 _MANY_PICTURES = 20
+_TEMPLATE = re.compile(r"\bjinja|chat.?template", re.IGNORECASE)
 # No form of a request helps against these.
 _OF_THE_ACCOUNT = re.compile(
     r"credit|balance|billing|quota|payment|api.?key|unauthori[sz]ed|permission"
@@ -170,7 +171,7 @@ def classify_error(
 
     Time-outs, lost connections, 401, 403, 408, 409, 429 and 5xx mean nothing about the
     request: the next provider takes over, and this one cools down. But a 500 in words about a
-    template, a picture or a broken call is read as a refusal. After an unknown 400 or 409 the
+    template, a picture or a broken call is read as a refusal. After an unknown one, or a 409, the
     provider may be asked in a plainer form, if no other is left. The wordings of services are a
     table in each adapter; the first row that has an action counts. A provider that can be asked
     again in a few seconds, by its own words, is waited for once.
@@ -200,7 +201,7 @@ def classify_error(
         wait_s = error.retry_after_s
         if wait_s is not None and wait_s <= MAX_WAIT_S:
             return ErrorAction(remedy="wait", cools_down=True, wait_s=wait_s)
-        is_form = error.status == _CONFLICT
+        is_form = error.status == _CONFLICT or (is_broken and bool(_TEMPLATE.search(said)))
         return ErrorAction(remedy="next_provider", cools_down=True, is_unknown=is_form)
     is_form = not error.remedy and not _OF_THE_ACCOUNT.search(said)
     if error.status == _TOO_LARGE:

@@ -209,6 +209,7 @@ class ProviderPool:
         forms: The plainer forms of requests, by origin and purpose.
         hints: The forms that helped in one turn, and are tried first after the next refusal.
         took_tools: The last list of tools in a request that was answered, by origin.
+        told: The plainer forms of which there was a notice, by origin and description.
     """
 
     def __init__(
@@ -218,6 +219,7 @@ class ProviderPool:
         self.forms: dict[tuple[str, Phase], PlainerForm] = {}
         self.hints: dict[tuple[str, Phase], PlainerForm] = {}
         self.took_tools: dict[str, ToolList] = {}
+        self.told: set[tuple[str, str]] = set()
         self.health = ProviderHealth({name: cooldowns[name] for name in providers})
         self._told: set[str] = set()
 

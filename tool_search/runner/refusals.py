@@ -32,6 +32,8 @@ _MAX_PLAINER = 4
 _CONFLICT = 409
 _MAX_WORDS = 10_000
 _MAX_NAMED = 3
+_SHORTER = 0.5
+"""The share of a history that is left where its length may be at fault."""
 _MAX_SET_FIELDS = 20
 _MAX_DESCRIPTION = 300
 # What is said, what is kept, and what is paid is no matter of a service's words.
@@ -40,6 +42,8 @@ _NEVER_CHANGED = frozenset(
      "model", "n", "previous_response_id", "service_tier", "store", "system", "tools", "user"),
 )  # fmt: skip
 _TOKEN = re.compile(r"\w[\w.-]*", re.ASCII)
+_TOKENS = re.compile(r"(?<!\w)[1-9]\d{3,6}(?!\w)", re.ASCII)
+_FEW_TOKENS = 4_096
 _SET = re.compile(
     r"(?:\b(?:set|use|specify|pass)\W{1,4}|[将把]\W{0,4}|设置\W{1,4})"
     r"(?P<field>[a-z]\w*(?:\.[a-z]\w*)*)[\"'`]?"
@@ -66,6 +70,7 @@ class TurnRefusals:
     plainer: set[str] = field(default_factory=set)
     _forms: dict[str, PlainerForm] = field(default_factory=dict)
     _tried_hints: set[str] = field(default_factory=set)
+    _shortened: set[str] = field(default_factory=set)
 
     def form(self, provider: str, phase: Phase) -> Mapping[str, Any]:
         """Return the fields of a provider's profile that are others in its next request."""
@@ -135,23 +140,33 @@ class TurnRefusals:
         self.pool.forms.pop(key, None)
         self._forms.pop(provider, None)
         self.plainer.discard(provider)
-        if provider in self._tried_hints:
-            self._tried_hints.remove(provider)
+        if provider in self._tried_hints or provider in self._shortened:
+            self._tried_hints.discard(provider)
             before = None
         asked = replace(usual, **before.changes) if before else usual
         took = self.pool.took_tools.get(usual.origin)
+        left = min(self.left, 1) if provider in self._shortened else self.left
+        is_first = before is None or before.helped
         form = self.pool.hints.pop(key, None) if before is None else None
         if form is not None and self.left > 0:
             self._tried_hints.add(provider)
-        elif found := next(_plainer_forms(asked, error, sent, took, left=self.left), None):
+        elif found := next(
+            _plainer_forms(asked, error, sent, took, left=left, is_first=is_first), None
+        ):
             how, plain, is_passing = found
-            is_first = before is None or before.helped
-            said = redacted_text(str(error)) if before is None or is_first else before.said
+            said = before.said if before and not is_first else redacted_text(str(error))
             # The same messages were refused in a form with tools too.
-            is_passing |= not (plain.takes_tools or took is None or is_first)
+            is_alone = is_first and provider not in self._shortened
+            is_passing |= not (plain.takes_tools or took is None or is_alone)
             form = PlainerForm(
                 changes(usual, plain), how, said, has_row=has_row, is_passing=is_passing
             )
+            if took is not None and not plain.takes_tools and provider not in self._shortened:
+                # Older turns go before tools that it has taken: the fault may be the length.
+                self._shortened.add(provider)
+                if self.left == 1:
+                    self._forms[provider] = form
+                return ErrorAction(remedy="shorten", share=_SHORTER, is_unknown=True)
         if form is not None:
             self._forms[provider] = form
             self.plainer.add(provider)
@@ -169,6 +184,7 @@ class TurnRefusals:
 
     def answered(self, provider: str, plan: RequestPlan) -> Iterator[Notice]:
         """Remember the form that helped; yield the notice of a new one."""
+        self._shortened.discard(provider)
         origin, form = self.pool.profile(provider).origin, self._form(provider, plan.phase)
         key = (origin, plan.phase)
         if plan.tools:
@@ -182,11 +198,14 @@ class TurnRefusals:
         # known, its remedy may help the next time.
         refuses_tools = origin not in self.pool.took_tools and not form.has_row
         is_kept = not form.is_passing and (form.takes_tools or refuses_tools)
+        # A length that has helped twice is a limit.
+        is_kept |= provider in self._tried_hints and "max_tools" in form.changes
         if is_kept:
             self.pool.remember(key, helped)
         elif form.is_passing:
             self.pool.hints[key] = helped
-        if not form.helped:
+        if not form.helped and (origin, form.how) not in self.pool.told:
+            self.pool.told.add((origin, form.how))
             until = "from now on" if is_kept else "in this turn"
             yield Notice(
                 "form_refused",
@@ -222,6 +241,7 @@ def _plainer_forms(
     took: ToolList | None,
     *,
     left: int,
+    is_first: bool,
 ) -> Iterator[tuple[str, ProviderProfile, bool]]:
     """Yield plainer forms of a request than the refused one, each with its description.
 
@@ -234,6 +254,7 @@ def _plainer_forms(
         sent: The tools that were sent.
         took: The last list of tools that the service took.
         left: The number of further requests of the turn.
+        is_first: True if no plainer form was refused before.
     """
     said = f"{error.code or ''} {error.detail}"[:_MAX_WORDS]
     words = {word.rstrip(".-") for word in _TOKEN.findall(said)}
@@ -242,7 +263,7 @@ def _plainer_forms(
     bare = _plainest(plain)
     others = [tool for tool in tools if tool.name not in sent.own]
     forms: list[tuple[str, ProviderProfile, bool]] = []
-    if left == _MAX_PLAINER:
+    if is_first and left > 1:
         told = _as_told(asked, said, words, tools, error)
         forms.append(("with what it names changed", told, False))
     if left > 1:
@@ -338,8 +359,10 @@ def _as_told(
     if "stream" in dropped:
         dropped |= {"stream_options"}
     told = {**dict.fromkeys(sorted(dropped)), **told}
-    needed = _NEVER_CHANGED | ({"max_tokens"} if asked.dialect == "anthropic" else set())
-    told = {place: told[place] for place in told if place.partition(".")[0] not in needed}
+    told = {place: told[place] for place in told if place.partition(".")[0] not in _NEVER_CHANGED}
+    if asked.dialect == "anthropic" and told.get("max_tokens", 0) is None:
+        # Required there: the smallest number that is said, or what every model writes.
+        told["max_tokens"] = min(map(int, _TOKENS.findall(said)), default=_FEW_TOKENS)
     names = [wire_name(tool.name, asked.name_rule) for tool in tools]
     # A tool that has another name already is not refused for its name.
     kept = [name for name, tool in zip(names, tools, strict=True) if name == tool.name]

@@ -337,15 +337,20 @@ class Turn:
         The bot's own compaction is tried first, once a turn. Where no words say that it is too
         long, the form may be at fault.
         """
+        is_guess = verdict.is_unknown and verdict.measure == "tokens"
         self.prefixes.forget(self.provider)
         notice = None
-        if self.compact is not None and not self._compacted:
+        if self.compact is not None and not self._compacted and not is_guess:
             self._compacted = True
             is_shorter, notice = await compacted(self.session, self.compact)
             if is_shorter:
                 return verdict, notice
         profile = self.pool.profile(self.provider)
-        if self.session.sent.shorten(profile, share=verdict.share, measure=verdict.measure):
+        if self.session.sent.shorten(
+            profile, share=verdict.share, measure=verdict.measure, is_guess=is_guess
+        ):
+            if is_guess:
+                self._refusals.ask_plainer(self.provider)
             return verdict, notice
         if verdict.is_unknown and (plan := self._plan):
             sent = self._sent(plan)

@@ -26,7 +26,7 @@ from tool_search.core.discovery.state import DiscoveryState
 from tool_search.core.messages import ImagePart, Message
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.settings import HistoryLimits
-from tool_search.runner.session.omissions import HistoryView, Omissions, pictured
+from tool_search.runner.session.omissions import HistoryView, Omissions, pictured, weight_of
 
 __all__ = ["Refused", "SentHistory"]
 
@@ -66,6 +66,8 @@ class SentHistory(WholeHistory):
         # By endpoint: the length of the history that it took, and contents that may be at fault.
         self._taken: dict[str, int] = {}
         self._suspected: dict[str, set[int]] = {}
+        # By endpoint: what was left out before older turns went on suspicion.
+        self._longer: dict[str, Omission] = {}
         self._without_tools: set[str] = set()
 
     @property
@@ -115,7 +117,12 @@ class SentHistory(WholeHistory):
         return turns is not None and self._omissions.within_turns(history, turns) is not None
 
     def shorten(
-        self, profile: ProviderProfile, *, share: float, measure: Measure = "tokens"
+        self,
+        profile: ProviderProfile,
+        *,
+        share: float,
+        measure: Measure = "tokens",
+        is_guess: bool = False,
     ) -> bool:
         """Have requests to a provider carry less: they were too long.
 
@@ -126,18 +133,25 @@ class SentHistory(WholeHistory):
             profile: The provider.
             share: The largest size of the messages, as a share of the current size.
             measure: The measure of that size.
+            is_guess: True if the service did not say that they were.
 
         Returns:
             False if nothing is left that may go.
         """
         history, view = self._log.messages, self._view(with_pictures=profile.takes_pictures)
-        size = self._omissions.weight(history, profile.origin, view, measure)
+        size = int(share * self._omissions.weight(history, profile.origin, view, measure))
+        if is_guess and (start := self._log.last_user):
+            # There is one attempt, and it may be their number: all earlier turns go.
+            size = min(size, sum(weight_of(message, measure) for message in history[start:]))
         omission = self._omissions.reduced(
-            history, profile.origin, view, target=int(share * size), measure=measure
+            history, profile.origin, view, target=size, measure=measure
         )
         if omission is None:
             return False
-        self._leave_out_turns(omission, f"a request to {profile.model!r} was too long")
+        if is_guess:
+            self._longer[profile.origin] = self._omissions.of(profile.origin)
+        was = "may have been" if is_guess else "was"
+        self._leave_out_turns(omission, f"a request to {profile.model!r} {was} too long")
         return True
 
     def leave_out(
@@ -188,10 +202,14 @@ class SentHistory(WholeHistory):
         """Keep what is left out: a provider answered a request."""
         self._taken[profile.origin] = len(self._log)
         self._suspected.pop(profile.origin, None)
+        self._longer.pop(profile.origin, None)
 
     def take_back(self, profile: ProviderProfile) -> None:
         """Send what was left out on suspicion again: a provider refused the request without it."""
         self._omissions.take_back(profile.origin, self._suspected.pop(profile.origin, ()))
+        if before := self._longer.pop(profile.origin, None):
+            contents = self._omissions.of(profile.origin).contents
+            self._omissions.put(replace(before, contents=contents))
 
     def shows_pictures_to(self, profile: ProviderProfile) -> bool:
         """True if requests to a provider have pictures."""
