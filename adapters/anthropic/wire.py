@@ -235,7 +235,7 @@ def _blocks(message: Message, profile: ProviderProfile) -> list[dict[str, Any]]:
     parts = _parts(message.content)
     if message.role == "user":
         return [dict(block) for block in own] or parts or [{"type": "text", "text": _EMPTY_TEXT}]
-    native = _native(message, own, profile.name_rule)
+    native = _native(message, own if profile.returns_reasoning else (), profile.name_rule)
     if native and _call_ids(native) == [wire_id(call.id) for call in message.tool_calls]:
         return [*_missing_thinking(native, profile), *native]
     blocks = [*parts, *(_call(call, profile.name_rule) for call in message.tool_calls)]

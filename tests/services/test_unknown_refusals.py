@@ -12,8 +12,19 @@ import pytest
 
 from tests.services.raw import JSON, RawService
 from tests.services.rules import RULES, bot_of
-from tests.services.test_sizes import LIMIT, MODELS, TOOLS, answers, bot, codes, entries, size_of
+from tests.services.test_sizes import (
+    LIMIT,
+    MODELS,
+    PICTURE,
+    TOOLS,
+    answers,
+    bot,
+    codes,
+    entries,
+    size_of,
+)
 from tool_search import CallOptions, ExecutableTool, Tool, ToolSearchConfig
+from tool_search.core.messages import TextPart
 from tool_search.errors import AllProvidersFailedError
 from tool_search.runner.events import ContentLeftOut, RunnerWarning
 from tool_search.runner.observing import EventLog
@@ -230,6 +241,25 @@ async def test_reasoning_that_is_not_taken_back_ends_no_turn() -> None:
             assert answers(await made.turn(f"Please use {name}"))
         assert len(service.refused) == 1
         assert {"read_invoice", "water_plants"} <= {m.name for m in made.history}
+
+
+async def test_thinking_and_a_picture_that_are_both_refused_end_no_turn() -> None:
+    def rule(body: JSON) -> str | None:
+        said = json.dumps(body["messages"])
+        if '"thinking"' in said and "answer" in said:
+            return ODD
+        return "This model does not support image inputs." if '"image"' in said else None
+
+    service = RawService(
+        rule=rule,
+        reasoning=lambda reply, _: {"type": "thinking", "thinking": reply, "signature": "s"},
+    )
+    async with bot({"odd": ("anthropic-generic", service)}) as made:
+        assert answers(await made.turn(f"Please use {TOOLS[0]}"))
+        assert answers(await made.turn([PICTURE, TextPart(f"Please use {TOOLS[1]}")]))
+        assert answers(await made.turn(f"Please use {TOOLS[2]}"))
+        assert set(TOOLS[:3]) <= {m.name for m in made.history}
+        assert len(service.refused) <= 4
 
 
 @pytest.mark.parametrize("status", [400, 409, 413])

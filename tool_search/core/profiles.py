@@ -47,8 +47,8 @@ class ProviderProfile:
             it back.
         takes_strict: Of OpenAI Chat: True if a function may ask for arguments that follow
             its schema strictly.
-        returns_reasoning: Of OpenAI's dialects: True if a reply's reasoning goes back with
-            it, under the name it came by (Chat) or as the items that came (Responses).
+        returns_reasoning: True if a reply's reasoning goes back with it, under the name it
+            came by (Chat) or as the blocks or items that came.
         missing_reasoning: The text for a reply with calls that has no reasoning of this
             origin; None: none is written.
         reasoning_in_answers: Of OpenAI Chat: True if replies without calls get it too.

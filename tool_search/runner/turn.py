@@ -363,8 +363,12 @@ class Turn:
         """Leave out of later requests here what was refused; another provider may take it."""
         profile = self.pool.profile(self.provider)
         if verdict.remedy != "leave_out":
-            if verdict.remedy == "next_provider" and (verdict.is_unknown or not verdict.cools_down):
-                self.session.sent.take_back(profile)
+            is_over = verdict.remedy == "next_provider"
+            is_over &= verdict.is_unknown or not verdict.cools_down
+            if is_over and self.session.sent.take_back(profile):
+                # It may be refused again, in words that name it.
+                self._refused.pop(self.provider, None)
+                self._blind.discard(self.provider)
             return verdict
         self.prefixes.forget(self.provider)
         refused = self.session.sent.leave_out(

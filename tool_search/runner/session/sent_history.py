@@ -204,12 +204,18 @@ class SentHistory(WholeHistory):
         self._suspected.pop(profile.origin, None)
         self._longer.pop(profile.origin, None)
 
-    def take_back(self, profile: ProviderProfile) -> None:
-        """Send what was left out on suspicion again: a provider refused the request without it."""
-        self._omissions.take_back(profile.origin, self._suspected.pop(profile.origin, ()))
+    def take_back(self, profile: ProviderProfile) -> bool:
+        """Send what was left out on suspicion again: a provider refused the request without it.
+
+        Returns:
+            True if it was the content of a message.
+        """
+        places = self._suspected.pop(profile.origin, ())
+        self._omissions.take_back(profile.origin, places)
         if before := self._longer.pop(profile.origin, None):
             contents = self._omissions.of(profile.origin).contents
             self._omissions.put(replace(before, contents=contents))
+        return bool(places)
 
     def shows_pictures_to(self, profile: ProviderProfile) -> bool:
         """True if requests to a provider have pictures."""

@@ -321,6 +321,7 @@ class ProxyService:
         if turn.profile.takes_tools:
             return None
         asked.report.turn, asked.report.passed = None, "refused"
+        warn_of_lost_result(asked.upstream.id, asked.body, raw)
         reply = await self._passed(asked)
         if reply.status < 400:
             turn.accept()
