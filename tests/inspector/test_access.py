@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tool_search.serving.inspector.access import TOKEN_HEADER, Access
+from tool_search.serving.door import TOKEN_HEADER, Access
 
 OWN = {"host": "127.0.0.1:8787"}
 

@@ -16,7 +16,7 @@ from tests.inspector.test_recorder import record
 from tests.proxy.clients import CHAT, QUESTIONS, ChatClient, MessagesClient, ask_all
 from tests.proxy.conftest import serve, upstreams
 from tool_search.i18n import LANGUAGES, text
-from tool_search.serving.inspector.access import TOKEN_HEADER, Access
+from tool_search.serving.door import TOKEN_HEADER, Access
 from tool_search.serving.inspector.records import (
     CallRecord,
     ClientSide,
@@ -144,6 +144,7 @@ def test_rows_come_while_a_conversation_runs(page: Any, start: Started) -> None:
     for number, question in enumerate(QUESTIONS, start=1):
         client.ask(question)
         rows.nth(2 * number - 1).wait_for()
+    page.locator("#rows tr:not(.soft)").nth(5).wait_for()  # none is under way
 
     newest = rows.first.locator("td").all_inner_texts()
     assert newest[1] == "generic"

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from tests.proxy.raw import RawProvider, raw_provider
-from tool_search.serving.inspector.access import TOKEN_HEADER
+from tool_search.serving.door import TOKEN_HEADER
 from tool_search.serving.inspector.log import read_log
 from tool_search.serving.proxy.app import ToolSearchProxy
 from tool_search.serving.proxy.settings import (

@@ -12,7 +12,7 @@ from tool_search.cli.exits import say
 from tool_search.cli.start.serving import serve_until_interrupted, take_address
 from tool_search.cli.terminal.language import spoken
 from tool_search.errors import ConfigurationError
-from tool_search.serving.inspector.access import Access
+from tool_search.serving.door import Access
 from tool_search.serving.inspector.figures import figures
 from tool_search.serving.inspector.log import KeptLog, read_log
 from tool_search.serving.inspector.recorder import Recorder

@@ -22,7 +22,7 @@ from starlette.responses import (
 from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
-from tool_search.serving.inspector.access import Access
+from tool_search.serving.door import Access
 from tool_search.serving.inspector.figures import figures
 from tool_search.serving.inspector.page import page, page_headers
 from tool_search.serving.inspector.recorder import Recorder

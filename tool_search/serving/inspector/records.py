@@ -144,36 +144,13 @@ class CallRecord(_Record):
     is_search: bool = False
 
 
-class StepRecord(_Record):
-    """A request to the provider, and its reply.
-
-    Attributes:
-        request_bytes: The size of the request.
-        tools: The number of declared tools.
-        messages: The number of messages or items.
-        calls: The calls of the reply.
-        prefix: The difference to the prompt before; None: the first of a conversation.
-        request: The body, with keys masked; None: bodies are not kept.
-        reply: The reply, likewise.
-    """
-
-    request_bytes: int = 0
-    tools: int = 0
-    messages: int = 0
-    calls: tuple[CallRecord, ...] = ()
-    prefix: PrefixRecord | None = None
-    request: str | None = None
-    reply: str | None = None
-
-
-class ClientSide(_Record):
-    """A request as the client made it, and the reply that it saw.
+class _Side(_Record):
+    """A request and its reply.
 
     Attributes:
         request_bytes: The size of the request.
         tools: The number of tools.
         messages: The number of messages or items.
-        calls: The names of the calls that it saw.
         request: The body, with keys masked; None: bodies are not kept.
         reply: The reply, likewise.
     """
@@ -181,9 +158,30 @@ class ClientSide(_Record):
     request_bytes: int = 0
     tools: int = 0
     messages: int = 0
-    calls: tuple[str, ...] = ()
     request: str | None = None
     reply: str | None = None
+
+
+class StepRecord(_Side):
+    """A request to the provider, and its reply.
+
+    Attributes:
+        calls: The calls of the reply.
+        prefix: The difference to the prompt before; None: the first of a conversation.
+    """
+
+    calls: tuple[CallRecord, ...] = ()
+    prefix: PrefixRecord | None = None
+
+
+class ClientSide(_Side):
+    """A request as the client made it, and the reply that it saw.
+
+    Attributes:
+        calls: The names of the calls that it saw.
+    """
+
+    calls: tuple[str, ...] = ()
 
 
 class RequestRow(_Record):
@@ -272,7 +270,7 @@ class RequestRecord(RequestRow):
     @property
     def body_chars(self) -> int:
         """The characters of the kept bodies."""
-        sides: tuple[ClientSide | StepRecord, ...] = (self.client_side, *self.steps)
+        sides: tuple[_Side, ...] = (self.client_side, *self.steps)
         return sum(len(side.request or "") + len(side.reply or "") for side in sides)
 
     def without_bodies(self) -> RequestRecord:

@@ -22,13 +22,12 @@ from starlette.websockets import WebSocket
 from tool_search.adapters.sdk.failures import ReplyFailedError
 from tool_search.adapters.wire.incoming import TooLargeError
 from tool_search.core.kinds import Dialect
-from tool_search.serving.asgi import until_disconnect
-from tool_search.serving.inspector.access import (
+from tool_search.serving.door import (
     TOKEN_HEADER,
     Access,
     Guarded,
     cors_middleware,
-    read_tokens,
+    until_disconnect,
 )
 from tool_search.serving.inspector.app import InspectorApp, inspector_routes
 from tool_search.serving.proxy.addresses import is_canonical, is_listed
@@ -79,13 +78,8 @@ class ToolSearchProxy:
         self._observe = observe
         begin = self.inspection.begin if self.inspection else lambda _report: None
         self.service = ProxyService(config, begin=begin, observe=self._report)
-        listen = config.listen
-        self._access = Access(
-            read_tokens("listen.tokens_env", listen.tokens_env),
-            is_local=listen.is_local,
-            hosts=listen.hosts,
-            cors=listen.cors,
-        )
+        on = config.listen
+        self._access = Access.of("listen", on.host, on.tokens_env, hosts=on.hosts, cors=on.cors)
 
     def asgi(self) -> Starlette:
         """Return the application."""

@@ -16,7 +16,7 @@ from tool_search.core.profiles import ProviderProfile
 from tool_search.core.strategy_facts import AUTO
 from tool_search.core.values.json import json_bytes, read_json
 from tool_search.providers.profile_choice import profile_for
-from tool_search.serving.inspector.access import TOKEN_HEADER
+from tool_search.serving.door import TOKEN_HEADER
 from tool_search.serving.proxy.dialects.base import JSON, Emulated, WireDialect
 from tool_search.serving.proxy.history import Exchange
 from tool_search.serving.proxy.report import Report

@@ -15,7 +15,7 @@ from tool_search.config.settings import Settings
 from tool_search.core.kinds import Dialect
 from tool_search.core.values.json import shown
 from tool_search.errors import ConfigurationError
-from tool_search.serving.inspector.access import LOOPBACK
+from tool_search.serving.door import check_reach
 from tool_search.serving.inspector.settings import InspectorSettings
 from tool_search.serving.proxy.addresses import known_dialects
 
@@ -68,11 +68,6 @@ class ListenSettings(Settings):
     hosts: tuple[str, ...] = ()
     cors: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()
-
-    @property
-    def is_local(self) -> bool:
-        """True if only programs of this machine can connect."""
-        return self.host in LOOPBACK
 
 
 class UpstreamSettings(Settings):
@@ -227,9 +222,5 @@ def _checked(config: ProxyConfig) -> ProxyConfig:
                 f"upstream {upstream.id!r}: the formats of {upstream.base_url!r} are not known; "
                 "set dialects to one or more of anthropic, openai_chat, openai_responses"
             )
-    if not config.listen.is_local and not config.listen.tokens_env:
-        raise ConfigurationError(
-            f"listen.host {config.listen.host!r} is open to other machines: set "
-            "listen.tokens_env to an environment variable with the tokens of clients"
-        )
+    check_reach("listen", config.listen.host, config.listen.tokens_env)
     return config

@@ -25,17 +25,14 @@ from starlette.routing import Route, request_response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tool_search.core.values.json import read_json
-from tool_search.errors import ConfigurationError
-from tool_search.serving.gateway.config import TransportSettings
-from tool_search.serving.gateway.http.bare import BareRequests
-from tool_search.serving.gateway.http.sessions import SESSION_HEADER, OpenSessions
-from tool_search.serving.inspector.access import (
-    LOOPBACK,
+from tool_search.serving.door import (
     Access,
     Guarded,
     cors_middleware,
-    read_tokens,
 )
+from tool_search.serving.gateway.config import TransportSettings
+from tool_search.serving.gateway.http.bare import BareRequests
+from tool_search.serving.gateway.http.sessions import SESSION_HEADER, OpenSessions
 from tool_search.serving.inspector.app import InspectorApp, inspector_routes
 from tool_search.serving.inspector.recorder import Recorder
 
@@ -72,16 +69,8 @@ def build_app(
     Raises:
         ConfigurationError: The host is reached from other machines, and there are no tokens.
     """
-    tokens = read_tokens("transport.tokens_env", settings.tokens_env)
-    is_local = settings.host in LOOPBACK
-    if not is_local and not tokens:
-        raise ConfigurationError(
-            f"transport.host is {settings.host!r}, which other machines reach: set "
-            "transport.tokens_env to an environment variable with the tokens of clients, or use "
-            "127.0.0.1"
-        )
-    access = Access(
-        tokens, section="transport", is_local=is_local, hosts=settings.hosts, cors=settings.cors
+    access = Access.of(
+        "transport", settings.host, settings.tokens_env, hosts=settings.hosts, cors=settings.cors
     )
     manager, endpoint = _endpoint(server, bare)
 
@@ -93,14 +82,14 @@ def build_app(
 
     async def answer_health(request: Request) -> Response:
         # Of two clients neither reads what a server wrote about the other.
-        is_alone = access.client(request.headers, ("authorization",)) and len(tokens) == 1
+        is_alone = access.client(request.headers, ("authorization",)) and len(access.tokens) == 1
         return JSONResponse(dict(health(last_lines=bool(is_alone))))
 
     inspector = [] if recorder is None else inspector_routes(InspectorApp(recorder, access))
     return Starlette(
         routes=[
             Route("/health", guarded(request_response(answer_health)), methods=["GET"]),
-            Route(settings.path, guarded(_Tokens(endpoint, access) if tokens else endpoint)),
+            Route(settings.path, guarded(_Tokens(endpoint, access) if access.tokens else endpoint)),
             *inspector,
         ],
         middleware=cors_middleware(access),

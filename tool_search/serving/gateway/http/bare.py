@@ -20,7 +20,7 @@ from tool_search.core.values.clean_text import clean_line
 from tool_search.core.values.json import compact_json, read_json, shown
 from tool_search.core.values.redaction import log_failure
 from tool_search.i18n import text
-from tool_search.serving.asgi import until_disconnect
+from tool_search.serving.door import until_disconnect
 from tool_search.serving.gateway.calls import RefusedRequestError
 from tool_search.serving.gateway.clients import GatewayClient
 from tool_search.serving.gateway.passing import PassedRequests

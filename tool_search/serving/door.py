@@ -16,12 +16,21 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from tool_search.core.values.aside import end
 from tool_search.errors import ConfigurationError
 
-__all__ = ["LOOPBACK", "TOKEN_HEADER", "Access", "Guarded", "cors_middleware", "read_tokens"]
+__all__ = [
+    "LOOPBACK",
+    "TOKEN_HEADER",
+    "Access",
+    "Guarded",
+    "check_reach",
+    "cors_middleware",
+    "until_disconnect",
+]
 
 TOKEN_HEADER = "x-tool-search-token"  # noqa: S105  # the name of a header
 """The header with a token."""
@@ -32,6 +41,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _READERS = (TOKEN_HEADER, "authorization")
 # Another program passes the request on, perhaps from another machine.
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+_T = TypeVar("_T")
 _Refusal = tuple[int, str]
 _Message = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[_Message]]
@@ -39,7 +49,7 @@ _Send = Callable[[_Message], Awaitable[None]]
 _App = Callable[[MutableMapping[str, Any], _Receive, _Send], Awaitable[None]]
 
 
-def read_tokens(setting: str, name: str | None) -> tuple[bytes, ...]:
+def _read_tokens(setting: str, name: str | None) -> tuple[bytes, ...]:
     """Return the tokens of clients in an environment variable.
 
     Args:
@@ -60,6 +70,16 @@ def read_tokens(setting: str, name: str | None) -> tuple[bytes, ...]:
     return tokens
 
 
+def check_reach(section: str, host: str, tokens_env: str | None) -> None:
+    """Raise ConfigurationError if other machines reach a server that has no tokens."""
+    if host not in LOOPBACK and not tokens_env:
+        raise ConfigurationError(
+            f"{section}.host is {host!r}, which is open to other machines: set "
+            f"{section}.tokens_env to an environment variable with the tokens of clients, or use "
+            "127.0.0.1"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """The rules of who may enter, and who may read the inspector.
@@ -78,6 +98,18 @@ class Access:
     is_local: bool = True
     hosts: Sequence[str] = ()
     cors: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, section: str, host: str, tokens_env: str | None, **names: Sequence[str]) -> Access:
+        """Return the rules of a server by its settings.
+
+        Raises:
+            ConfigurationError: Other machines reach it without tokens, or the variable of the
+                tokens is empty.
+        """
+        check_reach(section, host, tokens_env)
+        tokens = _read_tokens(f"{section}.tokens_env", tokens_env)
+        return cls(tokens, section, host in LOOPBACK, **names)
 
     def stranger(self, headers: Mapping[str, str]) -> _Refusal | None:
         """Return the status and the reason for which a request is refused; None: it is not.
@@ -176,6 +208,26 @@ class Guarded:
             return
         request = _TimedRequest(receive, send, self._body_timeout_s)
         await self._app(scope, request.receive, request.send)
+
+
+async def until_disconnect(receive: _Receive, work: Awaitable[_T]) -> _T | None:
+    """Return the result of the work; None if the client goes away, and the work is cancelled.
+
+    Args:
+        receive: The server's `receive`, after the body of the request was read.
+        work: The work; what it raises is raised.
+    """
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(receive))
+    try:
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        return await task if task.done() else None
+    finally:
+        await end(task, gone)
+
+
+async def _disconnected(receive: _Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 class _TimedRequest:
