@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from tool_search.core.catalog.names import wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.record import Measure, OmissionReason
-from tool_search.core.kinds import SchemaRules
 from tool_search.core.messages import NoticeCode
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.strategy_facts import StrategyFacts
@@ -266,119 +265,35 @@ def _with_reasoning(refusal: _Refusal) -> ErrorAction | None:
     return ErrorAction(remedy="with_reasoning", profile=form)
 
 
-def _without_reasoning(refusal: _Refusal) -> ErrorAction | None:
-    profile = refusal.profile
-    if not profile.returns_reasoning:
-        return None
-    form = replace(profile, returns_reasoning=False, missing_reasoning=None)
-    return ErrorAction(remedy="without_reasoning", profile=form)
-
-
-def _without_effort(refusal: _Refusal) -> ErrorAction | None:
-    if not refusal.profile.reasons_with_tools:
-        return None
-    return _in_its_form(replace(refusal.profile, reasons_with_tools=False))
-
-
-def _without_encrypted_content(refusal: _Refusal) -> ErrorAction | None:
-    if not refusal.profile.gives_reasoning:
-        return None
-    return _in_its_form(replace(refusal.profile, gives_reasoning=False))
-
-
-def _without_result_pictures(refusal: _Refusal) -> ErrorAction | None:
-    if not refusal.profile.takes_result_pictures:
-        return None
-    return _in_its_form(replace(refusal.profile, takes_result_pictures=False))
-
-
-def _with_signatures(refusal: _Refusal) -> ErrorAction | None:
-    if refusal.profile.missing_signature is not None:
-        return None
-    profile = replace(refusal.profile, missing_signature=NO_SIGNATURE)
-    return ErrorAction(remedy="with_signatures", profile=profile)
-
-
-def _with_message_rules(refusal: _Refusal) -> ErrorAction | None:
-    if refusal.profile.message_rules == "mistral":
-        return None
-    return _in_its_form(replace(refusal.profile, message_rules="mistral"))
-
-
-def _with_turns(refusal: _Refusal) -> ErrorAction | None:
-    if refusal.profile.message_rules == "alternating":
-        return None
-    return _in_its_form(replace(refusal.profile, message_rules="alternating"))
-
-
 def _with_content(refusal: _Refusal) -> ErrorAction | None:
     """Return the next form of a reply without text: null, an empty text, a space."""
     content = refusal.profile.empty_content
     if content == _BLANK:
         return None
     is_empty = content is not None or "empty" in refusal.found.groupdict()
-    return _in_its_form(replace(refusal.profile, empty_content=_BLANK if is_empty else _EMPTY))
+    return _with(refusal, empty_content=_BLANK if is_empty else _EMPTY)
 
 
 def _with_fewer_calls(refusal: _Refusal) -> ErrorAction | None:
     profile, most = refusal.profile, int(refusal.found.groupdict().get("most") or 1)
     if profile.max_calls is not None and not 0 < most < profile.max_calls:
         return None
-    return _in_its_form(replace(profile, max_calls=max(1, most)))
+    return _with(refusal, max_calls=max(1, most))
 
 
-def _without_system(refusal: _Refusal) -> ErrorAction | None:
-    if not refusal.profile.takes_system:
+def _with(refusal: _Refusal, remedy: Action = "in_its_form", **form: Any) -> ErrorAction | None:
+    """Return a form with other values in the profile; None if it has them already."""
+    profile = replace(refusal.profile, **form)
+    if profile == refusal.profile:
         return None
-    return _in_its_form(replace(refusal.profile, takes_system=False))
+    return ErrorAction(remedy=remedy, profile=profile)
 
 
-def _with_result_names(refusal: _Refusal) -> ErrorAction | None:
-    if refusal.profile.names_results:
-        return None
-    return _in_its_form(replace(refusal.profile, names_results=True))
-
-
-def _with_schema_rules(rules: SchemaRules, refusal: _Refusal) -> ErrorAction | None:
-    if refusal.profile.schema_rules == rules:
-        return None
-    return _in_its_form(replace(refusal.profile, schema_rules=rules))
-
-
-def _with_less_depth(refusal: _Refusal) -> ErrorAction | None:
-    most = int(refusal.found["most"])
-    if not 1 < most < (refusal.profile.max_schema_levels or most + 1):
-        return None
-    return _in_its_form(replace(refusal.profile, max_schema_levels=most))
-
-
-def _with_shorter_descriptions(refusal: _Refusal) -> ErrorAction | None:
-    most = int(refusal.found["most"])
-    if not 1 < most < (refusal.profile.max_description or most + 1):
-        return None
-    return _in_its_form(replace(refusal.profile, max_description=most))
-
-
-def _without_stream_options(refusal: _Refusal) -> ErrorAction | None:
-    if not refusal.profile.takes_stream_options:
-        return None
-    return _in_its_form(replace(refusal.profile, takes_stream_options=False))
-
-
-def _without_tool_choice(refusal: _Refusal) -> ErrorAction | None:
-    if not refusal.profile.takes_tool_choice_none:
-        return None
-    return _in_its_form(replace(refusal.profile, takes_tool_choice_none=False))
-
-
-def _without_tools(refusal: _Refusal) -> ErrorAction | None:
-    if not refusal.profile.takes_tools:
-        return None
-    return _in_its_form(replace(refusal.profile, takes_tools=False))
-
-
-def _in_its_form(profile: ProviderProfile) -> ErrorAction:
-    return ErrorAction(remedy="in_its_form", profile=profile)
+def _at_most(name: str, refusal: _Refusal) -> ErrorAction | None:
+    """Return a form within the limit that the words name."""
+    most, known = int(refusal.found["most"]), getattr(refusal.profile, name)
+    form: dict[str, Any] = {name: most}
+    return _with(refusal, **form) if 1 < most < (known or most + 1) else None
 
 
 def _without_tool(refusal: _Refusal) -> ErrorAction | None:
@@ -391,24 +306,6 @@ def _without_tool(refusal: _Refusal) -> ErrorAction | None:
     return ErrorAction(remedy="without_tool", profile=profile, set_aside=refused)
 
 
-def _once_more(refusal: _Refusal) -> ErrorAction:
-    # The request was right: the model wrote a broken call, and may write a good one.
-    del refusal
-    return ErrorAction(remedy="once_more")
-
-
-def _within_limit(refusal: _Refusal) -> ErrorAction:
-    return ErrorAction(remedy="within_limit", profile=_shorter(refusal))
-
-
-def _with_plain_names(refusal: _Refusal) -> ErrorAction | None:
-    rule = refusal.profile.name_rule
-    if rule.shape == "identifier":
-        return None
-    profile = replace(refusal.profile, name_rule=rule._replace(shape="identifier"))
-    return ErrorAction(remedy="within_limit", profile=profile)
-
-
 def _with_another_name(refusal: _Refusal) -> ErrorAction | None:
     """Return a form in which no tool has the name that the service keeps for itself."""
     rule, sent = refusal.profile.name_rule, refusal.sent
@@ -419,7 +316,7 @@ def _with_another_name(refusal: _Refusal) -> ErrorAction | None:
     # A name that was not sent teaches nothing, and a service cannot keep ever more of them.
     if kept in rule.kept or kept not in names or len(rule.kept) >= _MAX_KEPT_NAMES:
         return None
-    return _in_its_form(replace(refusal.profile, name_rule=rule.keeping(kept)))
+    return _with(refusal, name_rule=rule.keeping(kept))
 
 
 def _with_shorter_reply(refusal: _Refusal) -> ErrorAction | None:
@@ -449,16 +346,6 @@ def _shortened(refusal: _Refusal) -> ErrorAction:
     return ErrorAction(remedy="shorten", share=min(max(share, _MIN_SHARE), _MARGIN))
 
 
-def _with_fewer_bytes(refusal: _Refusal) -> ErrorAction:
-    del refusal
-    return ErrorAction(remedy="shorten", share=_FEWER_BYTES, measure="bytes")
-
-
-def _without_picture(refusal: _Refusal) -> ErrorAction:
-    del refusal
-    return ErrorAction(remedy="leave_out", left_out="picture_refused")
-
-
 def _with_fewer_pictures(refusal: _Refusal) -> ErrorAction:
     named = int(refusal.found.groupdict().get("most") or 0)
     return ErrorAction(
@@ -474,11 +361,6 @@ def _without_pictures(refusal: _Refusal) -> ErrorAction:
     return ErrorAction(remedy="leave_out", left_out="pictures_unknown", profile=profile)
 
 
-def _without_content(refusal: _Refusal) -> ErrorAction:
-    del refusal
-    return ErrorAction(remedy="leave_out", left_out="message_refused")
-
-
 _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
     "feature_unknown": _without_feature,
     "strategy_rejected": _without_strategy,
@@ -488,36 +370,45 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
     "cache_marks_unknown": _without_cache_marks,
     "replies_refused": _without_replies,
     "reasoning_missing": _with_reasoning,
-    "reasoning_refused": _without_reasoning,
-    "reasoning_excludes_tools": _without_effort,
-    "encrypted_content_unknown": _without_encrypted_content,
-    "signature_missing": _with_signatures,
-    "reply_malformed": _once_more,
-    "message_rules_broken": _with_message_rules,
-    "turns_refused": _with_turns,
+    "reasoning_refused": partial(
+        _with, remedy="without_reasoning", returns_reasoning=False, missing_reasoning=None
+    ),
+    "reasoning_excludes_tools": partial(_with, reasons_with_tools=False),
+    "encrypted_content_unknown": partial(_with, gives_reasoning=False),
+    "signature_missing": partial(_with, remedy="with_signatures", missing_signature=NO_SIGNATURE),
+    # The request was right: the model wrote a broken call, and may write a good one.
+    "reply_malformed": lambda _: ErrorAction(remedy="once_more"),
+    "message_rules_broken": partial(_with, message_rules="mistral"),
+    "turns_refused": partial(_with, message_rules="alternating"),
     "content_missing": _with_content,
     "calls_refused": _with_fewer_calls,
-    "system_refused": _without_system,
-    "result_name_missing": _with_result_names,
-    "schema_rules_broken": partial(_with_schema_rules, "moonshot"),
-    "schema_recursive": partial(_with_schema_rules, "acyclic"),
-    "schema_too_deep": _with_less_depth,
-    "description_too_long": _with_shorter_descriptions,
-    "stream_options_unknown": _without_stream_options,
-    "tool_choice_refused": _without_tool_choice,
-    "tools_unknown": _without_tools,
+    "system_refused": partial(_with, takes_system=False),
+    "result_name_missing": partial(_with, names_results=True),
+    "schema_rules_broken": partial(_with, schema_rules="moonshot"),
+    "schema_recursive": partial(_with, schema_rules="acyclic"),
+    "schema_too_deep": partial(_at_most, "max_schema_levels"),
+    "description_too_long": partial(_at_most, "max_description"),
+    "stream_options_unknown": partial(_with, takes_stream_options=False),
+    "tool_choice_refused": partial(_with, takes_tool_choice_none=False),
+    "tools_unknown": partial(_with, takes_tools=False),
     "tool_refused": _without_tool,
-    "too_many_tools": _within_limit,
+    "too_many_tools": lambda refusal: ErrorAction(remedy="within_limit", profile=_shorter(refusal)),
     "reply_limit_refused": _with_shorter_reply,
-    "name_refused": _with_plain_names,
+    "name_refused": lambda refusal: _with(
+        refusal,
+        "within_limit",
+        name_rule=refusal.profile.name_rule._replace(shape="identifier"),
+    ),
     "name_kept": _with_another_name,
     "context_too_long": _shortened,
-    "request_too_large": _with_fewer_bytes,
-    "result_pictures_refused": _without_result_pictures,
-    "picture_refused": _without_picture,
+    "request_too_large": lambda _: ErrorAction(
+        remedy="shorten", share=_FEWER_BYTES, measure="bytes"
+    ),
+    "result_pictures_refused": partial(_with, takes_result_pictures=False),
+    "picture_refused": lambda _: ErrorAction(remedy="leave_out", left_out="picture_refused"),
     "too_many_pictures": _with_fewer_pictures,
     "pictures_unknown": _without_pictures,
-    "content_refused": _without_content,
+    "content_refused": lambda _: ErrorAction(remedy="leave_out", left_out="message_refused"),
 }
 
 

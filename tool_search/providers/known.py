@@ -3,8 +3,6 @@
 A row has facts of the hosts and models that it matches; wider rows have the rest. No other
 module of the package knows a provider or a model by its name.
 """
-# Longer than 600 lines: one table, which grows by a row for each service.
-
 # Longer than 600 lines: one table, to which strangers add rows.
 
 from __future__ import annotations
