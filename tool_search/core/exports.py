@@ -32,7 +32,7 @@ _MOVED = {
     "config.values": "core.settings",
     "conversation.preloading": "runner.session.preloading",
     "conversation.record": "stores.record",
-    "conversation.record_shape": "stores.record_shape",
+    "conversation.record_shape": "stores.record",
     "conversation.search_services": "search.discovery.search_services",
     "conversation.search_trail": "search.discovery.search_trail",
     "conversation.sent_history": "runner.session.sent_history",

@@ -16,15 +16,13 @@ from itertools import takewhile
 from operator import is_
 from typing import Literal, NamedTuple
 
-from tool_search.core.catalog.tool import Tool
 from tool_search.core.discovery.state import Discovery, DiscoveryState
 from tool_search.core.messages import Message
 from tool_search.core.values.json import compact_json, encodable, read_json
 from tool_search.errors import CatalogError, StoreError, UnreadableRecordError
 from tool_search.stores.base import ConversationKey
 from tool_search.stores.erasure import text_of
-from tool_search.stores.record import ConversationRecord, message_to_dict
-from tool_search.stores.record_shape import check_discovery
+from tool_search.stores.record import ConversationRecord, discovery_from_dict, message_to_dict
 from tool_search.stores.sections import Sections
 
 __all__ = [
@@ -322,11 +320,9 @@ def _read_record(key: ConversationKey, stored: StoredConversation) -> Conversati
 
 def _read_discoveries(key: ConversationKey, found: Iterable[FoundTool]) -> tuple[Discovery, ...]:
     with reading(key):
-        entries = [{"tool": read_json(text_of(each.tool)), "via": each.via} for each in found]
-        for entry in entries:
-            check_discovery(entry)
         return DiscoveryState(
-            Discovery(tool=Tool.from_dict(entry["tool"]), via=entry["via"]) for entry in entries
+            discovery_from_dict({"tool": read_json(text_of(each.tool)), "via": each.via})
+            for each in found
         ).entries
 
 

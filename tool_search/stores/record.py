@@ -1,12 +1,28 @@
-"""The state of a conversation as plain JSON, for a store and a restart."""
+"""The state of a conversation as plain JSON, for a store and a restart.
+
+Records are in files and services that other programs reach. A value of another shape than
+`ConversationRecord.to_dict` writes is refused with its place, before it is used. Unknown
+keys are passed over: records of one version number differ in additions alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from tool_search.core.catalog.naming import Source
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
+
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.history import native_problem
 from tool_search.core.conversation.record import (
@@ -14,33 +30,39 @@ from tool_search.core.conversation.record import (
     ConversationState,
     KeyedTurn,
     Omission,
+    OmissionReason,
     ShadowTurn,
 )
 from tool_search.core.conversation.synthetic_searches import InsertionPoint
 from tool_search.core.conversation.thinking import ThinkingRecord
-from tool_search.core.discovery.modes import ModeDecision
-from tool_search.core.discovery.state import Discovery
+from tool_search.core.discovery.modes import Mode, ModeDecision, ModeReason
+from tool_search.core.discovery.state import Discovery, DiscoveryWay
 from tool_search.core.discovery.tool_order import ToolOrderRecord
 from tool_search.core.messages import (
     ContentPart,
     ImagePart,
     Message,
     NativeReply,
+    Role,
     TextPart,
     ToolCall,
     plain_text,
 )
 from tool_search.core.settings import SchemaMode
-from tool_search.core.values.json import compact_json
+from tool_search.core.values.json import compact_json, plain_copy
 from tool_search.errors import CatalogError, UnreadableRecordError
-from tool_search.stores.record_shape import VERSION, check_history, check_record
+from tool_search.i18n import Language
 
 __all__ = [
     "ConversationRecord",
+    "discovery_from_dict",
     "exported_history",
     "message_from_dict",
     "message_to_dict",
 ]
+
+VERSION = 1
+"""Of records. Another number is another shape, which older versions cannot read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,57 +124,24 @@ class ConversationRecord(ConversationState):
             UnreadableRecordError: It was tampered with, or is of a later version.
         """
         try:
-            check_record(content)
-            return cls._of_checked(content)
+            _check_version(content)
+            record: ConversationRecord = _checked(_RECORD, content)
+            _check_pairs(record.history)
+            for omission in record.omissions:
+                _check_omission(omission, record.history)
         except (ValueError, CatalogError) as exc:
             raise UnreadableRecordError(str(exc)) from exc
+        return record
 
-    @classmethod
-    def _of_checked(cls, content: Mapping[str, Any]) -> ConversationRecord:
-        order = content["roster"]
-        return cls(
-            language=content["language"],
-            decision=ModeDecision(mode=content["mode"], reason=content["reason"]),
-            search_tool=Tool.from_dict(content["search_tool"]),
-            tool_order=ToolOrderRecord(
-                catalog_order=tuple(order["order"]),
-                declared_order=tuple(order["ledger"]),
-                core=tuple(order["core"]),
-                catalog=order["catalog"],
-                shown=order["shown"],
-                sources=_sources_from_dict(order),
-                former={name: (of[0], of[1]) for name, of in order.get("former", {}).items()},
-            ),
-            discoveries=tuple(
-                Discovery(tool=Tool.from_dict(entry["tool"]), via=entry["via"])
-                for entry in content["discoveries"]
-            ),
-            insertion_points=tuple(
-                InsertionPoint(
-                    fingerprint=point["fingerprint"],
-                    ordinal=point["ordinal"],
-                    messages=tuple(map(message_from_dict, point["messages"])),
-                    is_after=point.get("after", False),
-                )
-                for point in content["anchors"]
-            ),
-            history=tuple(map(message_from_dict, content["history"])),
-            thinking=ThinkingRecord(
-                holds_from=content["thinking"]["holds_from"],
-                messages=content["thinking"]["messages"],
-                digest=content["thinking"]["digest"],
-            ),
-            left_out=content.get("left_out", {}),
-            configured=_configured(content),
-            listing=content.get("listing", ""),
-            former_search_names=tuple(content.get("former_search_names", ())),
-            omissions=tuple(map(_omission_from_dict, content.get("omissions", ()))),
-            shadow=tuple(
-                ShadowTurn(turn["message"], tuple(turn["offered"]))
-                for turn in content.get("shadow", ())
-            ),
-            turns=tuple(map(_turn_from_dict, content.get("turns", ()))),
-        )
+
+def discovery_from_dict(content: Mapping[str, Any]) -> Discovery:
+    """Return a discovery; `Tool` itself checks its definition.
+
+    Raises:
+        ValueError: It has another shape.
+    """
+    discovery: Discovery = _checked(_DISCOVERY, content)
+    return discovery
 
 
 def exported_history(conversation: Mapping[str, Any]) -> tuple[Message, ...]:
@@ -166,11 +155,12 @@ def exported_history(conversation: Mapping[str, Any]) -> tuple[Message, ...]:
     """
     history = conversation.get("history", [])
     try:
-        check_history(history)
-        return tuple(map(message_from_dict, history))
+        messages: tuple[Message, ...] = _checked(_HISTORY, history)
+        _check_pairs(messages)
     except ValueError as exc:
         key = conversation.get("key")
         raise UnreadableRecordError(f"the exported conversation {key!r}: {exc}") from exc
+    return messages
 
 
 def _shadow_to_dict(turn: ShadowTurn) -> dict[str, Any]:
@@ -183,27 +173,6 @@ def _turn_to_dict(turn: KeyedTurn) -> dict[str, Any]:
     return {
         "key": turn.key, "message": turn.message, "at": turn.at, "calls": calls, "done": done,
     }  # fmt: skip
-
-
-def _turn_from_dict(content: Mapping[str, Any]) -> KeyedTurn:
-    return KeyedTurn(
-        key=content["key"],
-        message=content["message"],
-        at=content["at"],
-        calls={
-            call_id: BegunCall(call["tool"], call["key"], call["has_ended"])
-            for call_id, call in content["calls"].items()
-        },
-        done=content["done"],
-    )
-
-
-def _configured(content: Mapping[str, Any]) -> SchemaMode | None:
-    """Return the configured mode; in records of earlier versions the reason implies it."""
-    if "configured" not in content and content["reason"] != "configured":
-        return None
-    configured: SchemaMode | None = content.get("configured", content["mode"])
-    return configured
 
 
 _OWN, _NOBODY = -1, -2  # the operator's own tools, and names of the library's
@@ -229,17 +198,6 @@ def _sources_to_dict(order: ToolOrderRecord) -> dict[str, Any]:
     return content
 
 
-def _sources_from_dict(content: Mapping[str, Any]) -> dict[str, Source] | None:
-    if content.get("server_of") is None:
-        return None
-    servers, listed = content.get("servers", ()), content.get("listed_names", {})
-    return {
-        name: (None if number == _OWN else servers[number], listed.get(name, name))
-        for name, number in zip(content["order"], content["server_of"], strict=True)
-        if number != _NOBODY
-    }
-
-
 def _omission_to_dict(omission: Omission) -> dict[str, Any]:
     return {
         "endpoint": omission.endpoint,
@@ -248,16 +206,6 @@ def _omission_to_dict(omission: Omission) -> dict[str, Any]:
         "opening": [message_to_dict(message) for message in omission.opening],
         "contents": [{"place": n, "why": why} for n, why in omission.contents.items()],
     }
-
-
-def _omission_from_dict(content: Mapping[str, Any]) -> Omission:
-    return Omission(
-        endpoint=content["endpoint"],
-        turns_before=content["turns_before"],
-        results_before=content["results_before"],
-        opening=tuple(map(message_from_dict, content["opening"])),
-        contents={entry["place"]: entry["why"] for entry in content["contents"]},
-    )
 
 
 def message_to_dict(message: Message) -> dict[str, Any]:
@@ -354,3 +302,290 @@ def _content_from_json(content: Any) -> str | tuple[ContentPart, ...]:
         elif isinstance(part.get("text"), str):
             parts.append(TextPart(part["text"]))
     return tuple(parts)
+
+
+_MAX_PROBLEMS = 3
+_Count = Annotated[int, Field(ge=0)]
+_T = TypeVar("_T")
+# JSON has lists where a value has tuples.
+_Many = Annotated[tuple[_T, ...], Field(strict=False)]
+
+
+def _making(make: Callable[..., object]) -> AfterValidator:
+    """Make a value of a checked shape, whose fields are its arguments."""
+    return AfterValidator(lambda shape: make(**dict(shape)))
+
+
+def _reading(read: Callable[[Any], object]) -> WrapValidator:
+    """Read a value from the JSON as it was written, after a check of its shape."""
+
+    def check_and_read(content: Any, check: ValidatorFunctionWrapHandler) -> object:
+        check(content)
+        return read(content)
+
+    return WrapValidator(check_and_read)
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+
+class _Definition(_Shape):
+    name: str
+    active: bool = True
+    always_load: bool = False
+
+
+class _Function(_Shape):
+    name: str
+    arguments: str
+
+
+class _Call(_Shape):
+    id: str
+    function: _Function
+
+
+class _Address(_Shape):
+    url: str
+
+
+class _Text(_Shape):
+    type: Literal["text"]
+    text: str
+
+
+class _Image(_Shape):
+    type: Literal["image_url"]
+    image_url: _Address
+
+
+class _Native(_Shape):
+    origin: str
+    blocks: list[dict[str, Any]]
+    told: str = ""
+
+
+_Part = Annotated[_Text | _Image, Field(discriminator="type")]
+
+
+class _Message(_Shape):
+    role: Role
+    content: str | list[_Part]
+    tool_calls: list[_Call] = []
+    tool_call_id: str | None = None
+    name: str | None = None
+    is_error: bool = False
+    native: _Native | None = None
+    turn: str = ""
+
+
+def _read_messages(contents: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
+    for place, content in enumerate(contents):
+        native = content.get("native")
+        if native is not None:
+            try:
+                plain_copy(native["blocks"])
+            except (TypeError, ValueError) as exc:
+                raise ValueError(f"{place}.native: {exc}") from exc
+    return tuple(map(message_from_dict, contents))
+
+
+# Read together: a call for each message would cost more than its check.
+_Messages = Annotated[list[_Message], _reading(_read_messages)]
+_ReadTool = Annotated[_Definition, _reading(Tool.from_dict)]
+
+
+class _Discovery(_Shape):
+    tool: _ReadTool
+    via: DiscoveryWay
+
+
+class _InsertionPoint(_Shape):
+    fingerprint: str
+    ordinal: _Count
+    messages: _Messages
+    is_after: bool = Field(default=False, alias="after")
+
+
+class _ToolOrder(_Shape):
+    order: list[str]
+    ledger: list[str]
+    core: list[str]
+    catalog: str
+    shown: dict[str, str]
+    servers: list[str] = []
+    server_of: list[int] | None = None
+    listed_names: dict[str, str] = {}
+    former: dict[str, Annotated[list[str | None], Field(min_length=2, max_length=2)]] = {}
+
+    @model_validator(mode="after")
+    def _has_a_server_for_each_name(self) -> Self:
+        numbers = self.server_of
+        if numbers is None:
+            return self
+        if len(numbers) != len(self.order):
+            raise ValueError(f"server_of has {len(numbers)} entries, order {len(self.order)}")
+        if not all(-2 <= number < len(self.servers) for number in numbers):
+            raise ValueError(f"server_of names one that is not among {len(self.servers)} servers")
+        return self
+
+    def value(self) -> ToolOrderRecord:
+        """Return the order that was written."""
+        owners = zip(self.order, self.server_of or (), strict=self.server_of is not None)
+        sources = {
+            name: (
+                None if number == _OWN else self.servers[number],
+                self.listed_names.get(name, name),
+            )
+            for name, number in owners
+            if number != _NOBODY
+        }
+        return ToolOrderRecord(
+            catalog_order=tuple(self.order),
+            declared_order=tuple(self.ledger),
+            core=tuple(self.core),
+            catalog=self.catalog,
+            shown=self.shown,
+            sources=None if self.server_of is None else sources,
+            former={name: (server, str(listed)) for name, (server, listed) in self.former.items()},
+        )
+
+
+class _Thinking(_Shape):
+    holds_from: _Count
+    messages: _Count
+    digest: str
+
+
+class _LeftOutContent(_Shape):
+    place: _Count
+    why: OmissionReason
+
+
+class _Omission(_Shape):
+    endpoint: str
+    turns_before: _Count
+    results_before: _Count
+    opening: _Messages
+    contents: list[_LeftOutContent]
+
+    def value(self) -> Omission:
+        """Return the omission that was written."""
+        contents = {each.place: each.why for each in self.contents}
+        return Omission(**{**dict(self), "contents": contents})
+
+
+class _ShadowTurn(_Shape):
+    message: str
+    offered: _Many[str]
+
+
+class _Answer(_Shape):
+    answer: str
+    provider: str
+    steps: _Count
+    usage: dict[str, _Count]
+    stop_reason: str
+
+
+class _BegunCall(_Shape):
+    tool: str
+    key: str
+    has_ended: bool
+
+
+class _KeyedTurn(_Shape):
+    key: str
+    message: str
+    at: float
+    calls: dict[str, Annotated[_BegunCall, _making(BegunCall)]]
+    done: Annotated[_Answer | None, _reading(lambda content: content)]
+
+
+class _Record(_Shape):
+    language: Language
+    mode: Mode
+    reason: ModeReason
+    search_tool: _ReadTool
+    tool_order: Annotated[_ToolOrder, AfterValidator(_ToolOrder.value)] = Field(alias="roster")
+    discoveries: _Many[Annotated[_Discovery, _making(Discovery)]]
+    insertion_points: _Many[Annotated[_InsertionPoint, _making(InsertionPoint)]] = Field(
+        alias="anchors"
+    )
+    history: _Messages
+    thinking: Annotated[_Thinking, _making(ThinkingRecord)]
+    left_out: dict[str, str] = {}
+    configured: SchemaMode | None = None
+    listing: str = ""
+    former_search_names: _Many[str] = ()
+    omissions: _Many[Annotated[_Omission, AfterValidator(_Omission.value)]] = ()
+    shadow: _Many[Annotated[_ShadowTurn, _making(ShadowTurn)]] = ()
+    turns: _Many[Annotated[_KeyedTurn, _making(KeyedTurn)]] = ()
+
+    def value(self) -> ConversationRecord:
+        """Return the record that was written."""
+        fields = dict(self)
+        mode, reason = fields.pop("mode"), fields.pop("reason")
+        # In records of earlier versions the reason implies the configured mode.
+        if "configured" not in self.model_fields_set and reason == "configured":
+            fields["configured"] = mode
+        return ConversationRecord(decision=ModeDecision(mode=mode, reason=reason), **fields)
+
+
+_RECORD = TypeAdapter(Annotated[_Record, AfterValidator(_Record.value)])
+_DISCOVERY = TypeAdapter(Annotated[_Discovery, _making(Discovery)])
+_HISTORY = TypeAdapter(_Messages)
+
+
+def _check_version(content: object) -> None:
+    version = content.get("version", VERSION) if isinstance(content, Mapping) else VERSION
+    if version != VERSION or isinstance(version, bool):
+        raise ValueError(
+            f"it is of version {version!r}, known is {VERSION}; update the library to read it"
+        )
+
+
+def _checked(adapter: TypeAdapter[Any], content: object) -> Any:
+    try:
+        return adapter.validate_python(content)
+    except ValidationError as exc:
+        errors = exc.errors(include_url=False, include_context=False, include_input=False)
+        problems = [
+            f"{'.'.join(map(str, error['loc'])) or 'it'}: {error['msg'][:1].lower()}"
+            f"{error['msg'][1:]}"
+            for error in errors[:_MAX_PROBLEMS]
+        ]
+        more = f"; and {len(errors) - _MAX_PROBLEMS} more" if len(errors) > _MAX_PROBLEMS else ""
+        raise ValueError("; ".join(problems) + more) from exc
+
+
+def _check_omission(omission: Omission, history: Sequence[Message]) -> None:
+    """Check that requests begin with a message of the user's, and pairs stay together."""
+    _check_pairs(omission.opening)
+    place = omission.turns_before
+    if place and (place > len(history) or not omission.opening):
+        raise ValueError(f"omissions: {place} messages and no opening, or more than there are")
+    if 0 < place < len(history) and history[place].role == "tool":
+        raise ValueError(f"omissions: history.{place} is a result whose call is left out")
+    indexes = [omission.results_before - 1, *omission.contents]
+    if max(indexes) >= len(history):
+        raise ValueError(f"omissions: it speaks of history.{max(indexes)}, which is not there")
+
+
+def _check_pairs(history: Sequence[Message]) -> None:
+    """Check that each call has one result right after the calls: providers want it so."""
+    waiting: set[str] = set()
+    for place, message in enumerate(history):
+        if message.role == "tool":
+            if message.tool_call_id not in waiting:
+                raise ValueError(f"history.{place}: it is the result of no call before it")
+            waiting.remove(message.tool_call_id)
+            continue
+        if waiting:
+            raise ValueError(f"history.{place}: a call before it has no result")
+        waiting = {call.id for call in message.tool_calls}
+        if waiting and (message.role != "assistant" or len(waiting) < len(message.tool_calls)):
+            raise ValueError(f"history.{place}: its calls are no assistant's, or share an id")
+    if waiting:
+        raise ValueError("history: its last calls have no results")
