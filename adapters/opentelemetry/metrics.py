@@ -70,6 +70,9 @@ class TurnMetrics:
     """The instruments, and the figures that each event has for them.
 
     No conversation's key is an attribute: there would be too many.
+
+    Attributes:
+        by_kind: Measures an event of each kind.
     """
 
     def __init__(self, meter: Meter) -> None:
@@ -86,7 +89,7 @@ class TurnMetrics:
             for name, unit, description, boundaries in _HISTOGRAMS
         }
         self._answering: set[str] = set()
-        self._by_kind: dict[type[RunnerEvent], Callable[[Any, TurnEvent], None]] = {
+        self.by_kind: dict[type[RunnerEvent], Callable[[Any, TurnEvent], None]] = {
             TextDelta: self._said,
             RequestStarted: self._started,
             RequestFinished: self._finished,
@@ -97,12 +100,6 @@ class TurnMetrics:
             Done: self._done,
             TurnFailed: self._failed,
         }
-
-    def observe(self, seen: TurnEvent) -> None:
-        """Measure one event."""
-        measure = self._by_kind.get(type(seen.event))
-        if measure is not None:
-            measure(seen.event, seen)
 
     def _add(self, name: str, amount: int, attributes: Attributes = None) -> None:
         self._counters[name].add(amount, attributes)

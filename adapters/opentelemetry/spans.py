@@ -27,7 +27,6 @@ from tool_search.runner.events import (
     RequestStarted,
     RunnerEvent,
     SearchFinished,
-    TurnEvent,
 )
 from tool_search.runner.execution.observers import CallBegun, CallEnded, TurnFailed, TurnStarted
 from tool_search.runner.execution.results import ExecutionResult
@@ -50,6 +49,9 @@ class Spans:
         durations: Takes the duration of each call.
         record_content: True if spans have the text of messages, arguments and results.
         agent_name: The bot's name.
+
+    Attributes:
+        by_kind: Begins or ends the span that an event of each kind is about.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class Spans:
         self._durations = durations
         self._record_content = record_content
         self._agent_name = agent_name
-        self._by_kind: dict[type[RunnerEvent], Callable[[Any, str, _Kept, Any], None]] = {
+        self.by_kind: dict[type[RunnerEvent], Callable[[Any, str, _Kept, Any], None]] = {
             TurnStarted: self._begin_turn,
             TurnFailed: self._fail_turn,
             Done: self._end_turn,
@@ -68,12 +70,6 @@ class Spans:
             CallBegun: self._begin_call,
             CallEnded: self._end_call,
         }
-
-    def read(self, seen: TurnEvent, kept: _Kept, content: Message | RequestPlan | None) -> None:
-        """Begin or end the span that an event is about."""
-        read = self._by_kind.get(type(seen.event))
-        if read is not None:
-            read(seen.event, seen.conversation, kept, content)
 
     def _begin_turn(self, event: TurnStarted, conversation: str, kept: _Kept, _: object) -> None:
         named = {"gen_ai.agent.name": self._agent_name} if self._agent_name else {}

@@ -72,9 +72,11 @@ class OpenTelemetry:
         content: Message | RequestPlan | None = None,
     ) -> None:
         """Measure an event of a turn, and trace it; a runner calls this by itself."""
-        self._metrics.observe(seen)
-        if kept is not None:
-            self._spans.read(seen, kept, content)
+        kind = type(seen.event)
+        if measure := self._metrics.by_kind.get(kind):
+            measure(seen.event, seen)
+        if kept is not None and (trace := self._spans.by_kind.get(kind)):
+            trace(seen.event, seen.conversation, kept, content)
 
     def on_hold(self, held_s: float) -> None:
         """Measure a time for which the event loop was held: a callback of `LoopMonitor`."""
