@@ -15,10 +15,10 @@ from tool_search.adapters.sdk.failures import (
     BROKEN_REPLY,
     Failure,
     ReplyFailedError,
-    error_in_body,
+    body_failure,
     foreign_reply,
 )
-from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_events
+from tool_search.adapters.sdk.reply_stream import ReplyReader
 from tool_search.adapters.wire.arguments import arguments_object, arguments_text, is_whole
 from tool_search.adapters.wire.names import canonical_names
 from tool_search.adapters.wire.values import (
@@ -41,7 +41,7 @@ from tool_search.providers.base import (
     Usage,
 )
 
-__all__ = ["StreamedReply", "body_failure", "events_of", "from_wire", "is_search_block"]
+__all__ = ["StreamedReply", "from_wire", "is_search_block"]
 
 JSON = Mapping[str, Any]
 
@@ -64,19 +64,6 @@ _COUNTS = (
     "cache_creation_input_tokens",
 )
 _CUTTING = ("length", "refusal")
-# Source: Anthropic, "Errors": the status that each type has outside a stream.
-_STATUS_OF = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
 _SEARCH_TOOL = "tool_search_tool"
 _MAX_DETAIL_CHARS = 300
 _NEUTRAL = ("text", "tool_use")
@@ -164,33 +151,6 @@ def _detail(details: object) -> str:
     said = mapping_of(details)
     parts = (text_of(said.get("category")), text_of(said.get("explanation")))
     return ": ".join(filter(None, parts))[:_MAX_DETAIL_CHARS]
-
-
-def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Iterator[ReplyEvent]:
-    """Return the events of a reply that came in one piece; raise as `from_wire` does."""
-    return reply_events(from_wire(reply, plan, profile))
-
-
-def body_failure(body: object, *, status: int | None) -> Failure | None:
-    """Return the error that an answer reports, or None if it reports none.
-
-    Args:
-        body: Parsed JSON: `{"type": "error", "error": {...}}`.
-        status: The HTTP status; 200 if the error came inside a stream.
-    """
-    found = error_in_body(body)
-    if found is None:
-        return None
-    error, message = found
-    kind = text_of(error.get("type"))
-    details = error.get("details")
-    code = text_of(details.get("error_code")) if isinstance(details, Mapping) else ""
-    if status == 200:
-        status = _STATUS_OF.get(kind)
-    # Compatible endpoints have their own codes and no types.
-    own = error.get("code")
-    named = code or text_of(own) or kind or (str(own) if own else None)
-    return Failure(detail=message, status=status, code=named)
 
 
 def is_search_block(block: JSON) -> bool:

@@ -1,8 +1,8 @@
 """Chat over OpenAI's Chat Completions API and over compatible endpoints.
 
 SDK: the asynchronous client of openai 2.20 or later. With another `base_url` it talks to
-DeepSeek, Qwen, Kimi, GLM, Gemini, Ollama, vLLM and others. The format is in `wire`, `reply`
-and `history` of this folder, which need no SDK.
+DeepSeek, Qwen, Kimi, GLM, Gemini, Ollama, vLLM and others. The format is in the other modules
+of this folder, which need no SDK.
 Source: OpenAI, "Chat Completions API", "Error codes".
 
 Usage::
@@ -17,32 +17,24 @@ Usage::
 
 from __future__ import annotations
 
-from tool_search.adapters.openai_chat.history import history_from_wire
-from tool_search.adapters.openai_chat.reply import StreamedReply, events_of, from_wire, refused_call
-from tool_search.adapters.openai_chat.wire import encode, encode_tools, to_wire
-from tool_search.adapters.sdk.openai_client import OpenAIProvider
-from tool_search.adapters.sdk.provider import WireFormat
+from tool_search.adapters.openai_chat.reply import StreamedReply, from_wire, refused_call
+from tool_search.adapters.openai_chat.wire import encode
+from tool_search.adapters.sdk.provider import SDKProvider, WireFormat, vendor_sdk
 
-__all__ = [
-    "OpenAIChatProvider",
-    "encode",
-    "encode_tools",
-    "from_wire",
-    "history_from_wire",
-    "to_wire",
-]
+__all__ = ["OpenAIChatProvider"]
 
 
-class OpenAIChatProvider(OpenAIProvider):
+class OpenAIChatProvider(SDKProvider):
     """One model of OpenAI, or of a compatible endpoint.
 
     Takes the options of `SDKProvider`; `id` is `openai` by default.
     """
 
+    _sdk = vendor_sdk("openai", "AsyncOpenAI", "OpenAIError", "https://api.openai.com/v1")
     _format = WireFormat(
         path="/chat/completions",
         encode=encode,
-        events_of=events_of,
+        from_wire=from_wire,
         reader=StreamedReply,
         refused_call=refused_call,
     )

@@ -19,10 +19,10 @@ from tool_search.adapters.sdk.failures import (
     BROKEN_REPLY,
     Failure,
     ReplyFailedError,
+    body_failure,
     foreign_reply,
 )
-from tool_search.adapters.sdk.openai_failures import body_failure
-from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_events
+from tool_search.adapters.sdk.reply_stream import ReplyReader
 from tool_search.adapters.wire.arguments import ObjectEnd, arguments_text, is_whole
 from tool_search.adapters.wire.names import canonical_names
 from tool_search.adapters.wire.values import (
@@ -46,7 +46,7 @@ from tool_search.providers.base import (
     Usage,
 )
 
-__all__ = ["StreamedReply", "events_of", "from_wire", "reasoning_of"]
+__all__ = ["StreamedReply", "from_wire", "reasoning_of"]
 
 JSON = Mapping[str, Any]
 
@@ -165,11 +165,6 @@ def _calls(given: Iterable[JSON], canonical: Callable[[str], str]) -> tuple[Tool
         )
         for index, (call, function) in enumerate(functions)
     )
-
-
-def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Iterator[ReplyEvent]:
-    """Return the events of a reply that came in one piece; raise as `from_wire` does."""
-    return reply_events(from_wire(reply, plan, profile))
 
 
 def refused_call(body: object) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """Chat over OpenAI's Responses API and over compatible endpoints.
 
-SDK: the asynchronous client of openai 2.20 or later. The format is in `wire`, `tools`, `reply`,
-`items` and `history` of this folder, which need no SDK.
+SDK: the asynchronous client of openai 2.20 or later. The format is in the other modules of this
+folder, which need no SDK.
 Source: OpenAI, "Responses API", "Streaming events", "Error codes".
 
 Usage::
@@ -16,31 +16,20 @@ Usage::
 
 from __future__ import annotations
 
-from tool_search.adapters.openai_responses.history import history_from_wire
-from tool_search.adapters.openai_responses.reply import StreamedReply, events_of, from_wire
-from tool_search.adapters.openai_responses.wire import encode, encode_tools, to_wire
-from tool_search.adapters.sdk.openai_client import OpenAIProvider
-from tool_search.adapters.sdk.provider import WireFormat
+from tool_search.adapters.openai_responses.reply import StreamedReply, from_wire
+from tool_search.adapters.openai_responses.wire import encode
+from tool_search.adapters.sdk.provider import SDKProvider, WireFormat, vendor_sdk
 
-__all__ = [
-    "OpenAIResponsesProvider",
-    "encode",
-    "encode_tools",
-    "from_wire",
-    "history_from_wire",
-    "to_wire",
-]
+__all__ = ["OpenAIResponsesProvider"]
 
 
-class OpenAIResponsesProvider(OpenAIProvider):
+class OpenAIResponsesProvider(SDKProvider):
     """One model of OpenAI, or of a compatible endpoint.
 
     Takes the options of `SDKProvider`; `id` is `openai` by default.
     """
 
+    _sdk = vendor_sdk("openai", "AsyncOpenAI", "OpenAIError", "https://api.openai.com/v1")
     _format = WireFormat(
-        path="/responses",
-        encode=encode,
-        events_of=events_of,
-        reader=StreamedReply,
+        path="/responses", encode=encode, from_wire=from_wire, reader=StreamedReply
     )

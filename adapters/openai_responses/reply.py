@@ -26,10 +26,10 @@ from tool_search.adapters.sdk.failures import (
     BROKEN_REPLY,
     Failure,
     ReplyFailedError,
+    body_failure,
     foreign_reply,
 )
-from tool_search.adapters.sdk.openai_failures import body_failure
-from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_events
+from tool_search.adapters.sdk.reply_stream import ReplyReader
 from tool_search.adapters.wire.arguments import arguments_text, is_whole
 from tool_search.adapters.wire.names import canonical_names
 from tool_search.adapters.wire.values import (
@@ -52,7 +52,7 @@ from tool_search.providers.base import (
     Usage,
 )
 
-__all__ = ["StreamedReply", "events_of", "from_wire"]
+__all__ = ["StreamedReply", "from_wire"]
 
 JSON = Mapping[str, Any]
 
@@ -128,11 +128,6 @@ def _is_cut(item: JSON, reason: StopReason) -> bool:
     return reason == "length" and not (
         isinstance(item.get("arguments"), Mapping) or is_whole(item.get("arguments"))
     )
-
-
-def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Iterator[ReplyEvent]:
-    """Return the events of a reply that came in one piece; raise as `from_wire` does."""
-    return reply_events(from_wire(reply, plan, profile))
 
 
 @dataclass(slots=True)

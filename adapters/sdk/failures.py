@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from tool_search.adapters.wire.incoming import TooLargeError
 from tool_search.adapters.wire.requests import named_picture
-from tool_search.adapters.wire.values import list_of, text_of
+from tool_search.adapters.wire.values import list_of, mapping_of, text_of
 from tool_search.core.values.redaction import redacted_text
 from tool_search.errors import ProviderError, ToolSearchError
 
@@ -35,9 +35,9 @@ __all__ = [
     "ErrorMap",
     "Failure",
     "ReplyFailedError",
+    "body_failure",
     "body_text",
     "connection_failure",
-    "error_in_body",
     "foreign_reply",
     "http_errors",
     "malformed_reply",
@@ -86,6 +86,29 @@ _SAYING = (
     "message", "msg", "detail", "error", "errors", "error_msg", "error_message", "errormessage",
     "innererror", "metadata", "raw",
 )  # fmt: skip
+# The status that each type or code has outside a stream. Sources: Anthropic, "Errors"; OpenAI,
+# "Error codes".
+_STATUS_OF = {
+    "invalid_request_error": 400,
+    "invalid_prompt": 400,
+    "invalid_api_key": 401,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "model_not_found": 404,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "requests": 429,
+    "tokens": 429,
+    "server_error": 500,
+    "api_error": 500,
+    "service_unavailable_error": 503,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
 # An object, or one that was written into a text once more.
 _JSON_INSIDE = re.compile(r'\{\s*"|"\s*\{\s*\\"')
 # An HTTP status, or a type that every refusal has.
@@ -292,7 +315,28 @@ def _with_cause(exc: Exception, summary: str) -> str:
     return f"{summary} ({type(cause).__name__}: {text})"
 
 
-def error_in_body(body: object) -> tuple[Mapping[str, Any], str] | None:
+def body_failure(body: object, *, status: int | None) -> Failure | None:
+    """Return the error that an answer reports, or None if it reports none.
+
+    Args:
+        body: Parsed JSON: `{"error": {...}}`, or `{"error": "...", "code": "..."}`.
+        status: The HTTP status; 200 if the error came inside a reply.
+    """
+    found = _error_in_body(body)
+    if found is None:
+        return None
+    error, message = found
+    kind, code = text_of(error.get("type")), error.get("code")
+    own = "" if code is None else str(code)
+    named = text_of(mapping_of(error.get("details")).get("error_code")) or own or kind or None
+    if status == 200:
+        # OpenRouter writes the status of the model's own provider into `code`, as a number.
+        number = code if isinstance(code, int) and 400 <= code < 600 else None
+        status = number or _STATUS_OF.get(named or "") or _STATUS_OF.get(kind)
+    return Failure(detail=message, status=status, code=named)
+
+
+def _error_in_body(body: object) -> tuple[Mapping[str, Any], str] | None:
     """Return the error object in a parsed answer and all that it says; None if it has none.
 
     Some services write `{"error": "..."}`, and xAI the code beside it; Cloudflare has a list
@@ -309,7 +353,7 @@ def error_in_body(body: object) -> tuple[Mapping[str, Any], str] | None:
     inner = next(iter(list_of(error)), error)
     if not isinstance(inner, Mapping):
         return first, body_text(first)
-    nested = None if "message" in inner else error_in_body(inner)
+    nested = None if "message" in inner else _error_in_body(inner)
     return nested or (inner, body_text(error if len(list_of(error)) > 1 else inner))
 
 

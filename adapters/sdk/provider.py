@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Required, Self, TypedDict, Unpack
 
@@ -25,32 +26,44 @@ from tool_search.adapters.sdk.connection import (
 )
 from tool_search.adapters.sdk.failures import (
     ErrorMap,
+    Failure,
+    ReplyFailedError,
+    body_failure,
+    connection_failure,
     http_errors,
+    malformed_reply,
     raise_failure,
     read_failure,
+    reply_failure,
     retry_after_s,
+    timeout_failure,
+    unknown_failure,
 )
 from tool_search.adapters.sdk.reply_limits import ReplyLimits, ReplyMeter, ReplyProgress
 from tool_search.adapters.sdk.reply_stream import (
     ReplyReader,
     read_stream,
     read_whole,
+    reply_events,
 )
 from tool_search.adapters.wire.requests import RequestOptions
+from tool_search.adapters.wire.values import mapping_of
 from tool_search.config.limits import LimitSettings
 from tool_search.core.messages import RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.values.aside import LARGE_CATALOG
-from tool_search.providers.base import ReplyEvent
+from tool_search.providers.base import ReplyEnd, ReplyEvent
+from tool_search.runner.execution.background import LARGE_CATALOG
 
-__all__ = ["SDK", "ProviderOptions", "SDKProvider", "WireFormat"]
+__all__ = ["SDK", "ProviderOptions", "SDKProvider", "WireFormat", "vendor_sdk"]
 
 _MAX_MESSAGES_AT_ONCE = 2_000
 
 
 class ProviderOptions(TypedDict, total=False):
-    """Options of every provider, except its `id`; `SDKProvider` documents them."""
+    """Options of every provider; `SDKProvider` documents them."""
 
+    id: str
     profile: Required[ProviderProfile]
     api_key: Required[str | SecretStr]
     api_key_env: str | None
@@ -71,6 +84,7 @@ class SDK:
     """A vendor's asynchronous client.
 
     Attributes:
+        name: The name of its package.
         client: The class of the client.
         http_client: The class of its HTTP client.
         timeout: The class of its HTTP time-outs.
@@ -79,12 +93,73 @@ class SDK:
         errors: The meaning of each exception.
     """
 
+    name: str
     client: Callable[..., Any]
     http_client: Any
     timeout: Callable[..., Any]
     stream: Any
     base_url: str
     errors: ErrorMap
+
+
+def vendor_sdk(name: str, client: str, error: str, base_url: str) -> SDK:
+    """Return the SDK of a vendor: Anthropic's and OpenAI's name their parts alike.
+
+    Args:
+        name: The name of the package, and of the extra that installs it.
+        client: The name of the client's class.
+        error: The name of the class of all its exceptions.
+        base_url: The vendor's own endpoint.
+
+    Raises:
+        ImportError: The package is not installed.
+    """
+    try:
+        module: Any = import_module(name)
+    except ImportError as exc:
+        raise ImportError(
+            f"the {name} adapter needs the {name} SDK: "
+            f"pip install 'tool-search-middleware[{name}]'; in a clone: pip install '.[{name}]'"
+        ) from exc
+    return SDK(
+        name=name,
+        client=getattr(module, client),
+        http_client=module.DefaultAsyncHttpxClient,
+        timeout=module.Timeout,
+        stream=module.AsyncStream[object],
+        base_url=base_url,
+        errors={
+            module.APIStatusError: _status_failure,
+            module.APITimeoutError: timeout_failure,
+            module.APIConnectionError: connection_failure,
+            module.APIResponseValidationError: malformed_reply,
+            module.APIError: _api_failure,
+            getattr(module, error): unknown_failure,
+            # What the SDK lets through while it reads a reply.
+            ValueError: malformed_reply,
+            ReplyFailedError: reply_failure,
+        },
+    )
+
+
+def _status_failure(exc: Any) -> Failure:
+    """Return the service's error; OpenAI's SDK keeps the object under `error` alone."""
+    status, body = exc.status_code, exc.body
+    if isinstance(body, str):
+        # xAI has a sentence there, and its code beside it.
+        with suppress(ValueError, RecursionError):
+            body = exc.response.json()
+    is_unwrapped = "message" in mapping_of(exc.body)
+    return (
+        body_failure(None if is_unwrapped else body, status=status)
+        or body_failure({"error": exc.body}, status=status)
+        or Failure(detail=exc.message, status=None if status == 200 else status)
+    )
+
+
+def _api_failure(exc: Any) -> Failure:
+    """Return an error inside a stream, which OpenAI's SDK raises without a status."""
+    return body_failure({"error": exc.body}, status=200) or Failure(detail=exc.message)
 
 
 class _Encode(Protocol):
@@ -100,14 +175,14 @@ class WireFormat:
     Attributes:
         path: The address of its requests, below the base URL.
         encode: Writes a request.
-        events_of: Reads a reply that came in one piece.
+        from_wire: Reads a reply that came in one piece.
         reader: The class that reads a streamed reply.
         refused_call: Returns the reply that an error's body has, if a call was refused.
     """
 
     path: str
     encode: _Encode
-    events_of: Callable[[object, RequestPlan, ProviderProfile], Iterable[ReplyEvent]]
+    from_wire: Callable[[object, RequestPlan, ProviderProfile], ReplyEnd]
     reader: Callable[[RequestPlan, ProviderProfile], ReplyReader]
     refused_call: Callable[[object], object | None] = lambda _: None
 
@@ -121,7 +196,7 @@ class SDKProvider:
         profile: The abilities of the model.
         api_key: The key; it appears in no message, log or error.
         api_key_env: The environment variable that the key came from, for errors.
-        id: The name of the provider in errors.
+        id: The name of the provider in errors; empty for that of the SDK.
         base_url: The endpoint; None for the vendor's own.
         timeout_s: Seconds without anything new, after a reply has begun, before it counts
             as failed; keep-alives are not new.
@@ -151,7 +226,7 @@ class SDKProvider:
         *,
         profile: ProviderProfile,
         api_key: str | SecretStr,
-        id: str,  # noqa: A002 - the configuration's word
+        id: str = "",  # noqa: A002 - the configuration's word
         api_key_env: str | None = None,
         base_url: str | None = None,
         timeout_s: float = 60.0,
@@ -164,7 +239,7 @@ class SDKProvider:
         incoming: LimitSettings | None = None,
         client: Any = None,
     ) -> None:
-        self.id = id
+        self.id = id = id or self._sdk.name  # noqa: A001 - as above
         self.profile = profile
         self._api_key = check_key(api_key, provider=id)
         self._api_key_env = api_key_env
@@ -203,7 +278,7 @@ class SDKProvider:
         except (*self._sdk.errors, *http_errors()) as exc:
             called = self._format.refused_call(getattr(exc, "body", None))
             if called is not None:
-                for event in self._format.events_of(called, plan, profile):
+                for event in self._events_of(called, plan, profile):
                     yield event
                 return
             failure = read_failure(exc, {**self._sdk.errors, **http_errors()})
@@ -270,13 +345,12 @@ class SDKProvider:
         self, body: bytes, plan: RequestPlan, profile: ProviderProfile
     ) -> AsyncGenerator[ReplyEvent]:
         reader = self._format.reader(plan, profile)
+        read = partial(self._events_of, plan=plan, profile=profile)
         meter = ReplyMeter(self._limits, reader.progress)
         async with await meter.wait(self._send(body)) as stream:
             if "json" in stream.response.headers.get("content-type", ""):
                 # An endpoint without streaming, or an error with status 200.
-                for event in await read_whole(
-                    stream.response, meter, self._events_of(plan, profile)
-                ):
+                for event in await read_whole(stream.response, meter, read):
                     yield event
                 return
             async with aclosing(read_stream(stream.response, reader, meter)) as events:
@@ -288,16 +362,16 @@ class SDKProvider:
     ) -> AsyncGenerator[ReplyEvent]:
         meter = ReplyMeter(self._limits, ReplyProgress())
         async with await meter.wait(self._send(body)) as stream:
-            events = await read_whole(stream.response, meter, self._events_of(plan, profile))
+            read = partial(self._events_of, plan=plan, profile=profile)
+            events = await read_whole(stream.response, meter, read)
         for event in events:
             yield event
 
     def _events_of(
-        self, plan: RequestPlan, profile: ProviderProfile
-    ) -> Callable[[object], Iterable[ReplyEvent]]:
-        """Return the function that reads the JSON of a whole reply."""
-        read = self._format.events_of
-        return lambda reply: read(reply, plan, profile)
+        self, reply: object, plan: RequestPlan, profile: ProviderProfile
+    ) -> Iterable[ReplyEvent]:
+        """Return the events of a whole reply."""
+        return reply_events(self._format.from_wire(reply, plan, profile))
 
     async def _send(self, body: bytes) -> Any:
         """Return the open response; streamed or not, it is read here, within its limits."""

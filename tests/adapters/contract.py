@@ -13,12 +13,10 @@ from typing import Any
 import anthropic as anthropic_sdk
 import openai as openai_sdk
 
+from tool_search.adapters import anthropic, openai_chat, openai_responses
 from tool_search.adapters.anthropic import AnthropicProvider
-from tool_search.adapters.anthropic import provider as anthropic
 from tool_search.adapters.openai_chat import OpenAIChatProvider
-from tool_search.adapters.openai_chat import provider as openai_chat
 from tool_search.adapters.openai_responses import OpenAIResponsesProvider
-from tool_search.adapters.openai_responses import provider as openai_responses
 from tool_search.adapters.sdk.connection import tls_context
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.kinds import Dialect

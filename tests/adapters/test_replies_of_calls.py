@@ -9,6 +9,7 @@ import pytest
 
 from tests.adapters.contract import plan_of
 from tests.adapters.recorded.traffic import READERS
+from tool_search.adapters.sdk.reply_stream import reply_events
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.kinds import Dialect
@@ -109,7 +110,7 @@ def streamed(dialect: Dialect, events: Iterable[Any]) -> list[ReplyEvent]:
 @pytest.mark.parametrize(("dialect", "reply"), WHOLE)
 def test_whole_reply_of_calls_alone_tells_of_no_text(dialect: Dialect, reply: Any) -> None:
     """A bot would send an empty message to its user."""
-    events = list(READERS[dialect].events_of(reply, plan_of(), PROFILES[dialect]))
+    events = list(reply_events(READERS[dialect].from_wire(reply, plan_of(), PROFILES[dialect])))
     assert [type(event) for event in events] == [CallDelta, ReplyEnd]
 
 

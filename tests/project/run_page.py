@@ -24,7 +24,8 @@ from typing import Any
 from unittest.mock import patch
 
 from tool_search.adapters.anthropic import AnthropicProvider
-from tool_search.adapters.sdk.openai_client import OpenAIProvider
+from tool_search.adapters.openai_chat import OpenAIChatProvider
+from tool_search.adapters.openai_responses import OpenAIResponsesProvider
 from tool_search.adapters.sdk.provider import SDKProvider
 from tool_search.testing import KeywordModel, StandInServer
 
@@ -64,7 +65,8 @@ def stand_in_services() -> Iterator[None]:
         StandInServer(model=KeywordModel()) as server,
         tempfile.TemporaryDirectory() as folder,
         _at(AnthropicProvider, server.anthropic_base_url),
-        _at(OpenAIProvider, server.openai_base_url),
+        _at(OpenAIChatProvider, server.openai_base_url),
+        _at(OpenAIResponsesProvider, server.openai_base_url),
         patch.dict(os.environ, dict.fromkeys(KEYS, "unused")),
         patch.dict(os.environ, OPENAI_BASE_URL=server.openai_base_url, XDG_DATA_HOME=folder),
         chdir(folder),

@@ -22,8 +22,8 @@ from tool_search import (
     profile_for,
 )
 from tool_search.adapters.anthropic import AnthropicProvider
-from tool_search.adapters.openai_chat import from_wire, to_wire
-from tool_search.adapters.sdk.openai_client import OpenAIProvider
+from tool_search.adapters.openai_chat import OpenAIChatProvider, from_wire, to_wire
+from tool_search.adapters.openai_responses import OpenAIResponsesProvider
 from tool_search.core.messages import RequestPlan
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
@@ -57,7 +57,8 @@ def vendors(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInServer]:
     with StandInServer(model=ScriptedModel([FORECAST, ANSWER])) as server:
         for kind, url in (
             (AnthropicProvider, server.anthropic_base_url),
-            (OpenAIProvider, server.openai_base_url),
+            (OpenAIChatProvider, server.openai_base_url),
+            (OpenAIResponsesProvider, server.openai_base_url),
         ):
             monkeypatch.setattr(kind, "_sdk", replace(kind._sdk, base_url=url))
         for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.contract import plan_of
-from tool_search.adapters.anthropic.reply import StreamedReply, events_of, from_wire
+from tool_search.adapters.anthropic.reply import StreamedReply, from_wire
 from tool_search.adapters.sdk.failures import ReplyFailedError
 from tool_search.core.messages import ToolCall
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent, Usage
@@ -189,7 +189,7 @@ def test_stop_reason_is_read(reason: Any, expected: str) -> None:
 def test_reply_of_another_shape_is_a_failure(wire: Any) -> None:
     """It is never taken for an empty answer."""
     with pytest.raises(ReplyFailedError) as caught:
-        list(events_of(wire, plan_of(), CLAUDE))
+        from_wire(wire, plan_of(), CLAUDE)
     assert caught.value.failure.code == "malformed_reply"
     with pytest.raises(ReplyFailedError):
         streamed({"type": "error"}, STOP)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.adapters.contract import plan_of
 from tests.adapters.openai_responses.test_wire import CLIENT, KEEPING, found, searching
-from tool_search.adapters.openai_responses.reply import StreamedReply, events_of, from_wire
+from tool_search.adapters.openai_responses.reply import StreamedReply, from_wire
 from tool_search.adapters.sdk.failures import ReplyFailedError
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import ToolCall
@@ -273,7 +273,7 @@ def test_stream_without_its_last_event_is_broken() -> None:
 @pytest.mark.parametrize("reply", [None, [], {}, {"output": None}, {"output": "x"}, "x"])
 def test_what_is_no_response_is_malformed(reply: Any) -> None:
     with pytest.raises(ReplyFailedError) as caught:
-        list(events_of(reply, plan_of(), CLIENT))
+        from_wire(reply, plan_of(), CLIENT)
     assert caught.value.failure.code == "malformed_reply"
 
 

@@ -17,6 +17,7 @@ from tool_search.adapters.anthropic.history import history_from_wire
 from tool_search.adapters.openai_responses import history as openai_responses_history
 from tool_search.adapters.openai_responses import reply as openai_responses_reply
 from tool_search.adapters.sdk.failures import ReplyFailedError
+from tool_search.adapters.sdk.reply_stream import reply_events
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
@@ -99,7 +100,7 @@ def read(exchange: Exchange) -> list[ReplyEvent]:
     """Return the events that an adapter makes of a recorded reply."""
     reader, profile = READERS[exchange.dialect], PROFILES[exchange.dialect]
     if not exchange.streamed:
-        return list(reader.events_of(exchange.reply, plan_of(), profile))
+        return list(reply_events(reader.from_wire(exchange.reply, plan_of(), profile)))
     events: list[ReplyEvent] = []
     for steps in _steps(exchange.reply):
         reply = reader.StreamedReply(plan_of(), profile)

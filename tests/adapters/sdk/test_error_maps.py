@@ -13,8 +13,8 @@ import pytest
 from pydantic import SecretStr
 
 from tests.adapters.contract import KEY, http_library
-from tool_search.adapters.anthropic import provider as anthropic
-from tool_search.adapters.sdk import openai_client
+from tool_search.adapters.anthropic import AnthropicProvider
+from tool_search.adapters.openai_chat import OpenAIChatProvider
 from tool_search.adapters.sdk.connection import tls_context
 from tool_search.adapters.sdk.failures import (
     ErrorMap,
@@ -31,8 +31,8 @@ REQUESTS = {
     for sdk, http in HTTP.items()
 }
 MAPS: dict[ModuleType, ErrorMap] = {
-    anthropic_sdk: anthropic.ERROR_MAP,
-    openai_sdk: openai_client.ERROR_MAP,
+    anthropic_sdk: AnthropicProvider._sdk.errors,
+    openai_sdk: OpenAIChatProvider._sdk.errors,
 }
 
 
