@@ -8,16 +8,16 @@ changes" (`tool_addition`); "Compaction"; "Citations" (`document`, `search_resul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
-from typing import Any
+from typing import Any, Unpack
 
 from tool_search.adapters.anthropic.reply import is_search_block
-from tool_search.adapters.wire.arguments import arguments_object, arguments_text
+from tool_search.adapters.wire.arguments import arguments_object
 from tool_search.adapters.wire.searches import (
-    ADDED,
+    HistoryOptions,
     HistoryReader,
     normalized_result,
     query_of,
@@ -28,7 +28,6 @@ from tool_search.adapters.wire.values import attachment, fields_of, label_of, ma
 from tool_search.core.conversation.history import results_in_place
 from tool_search.core.messages import (
     ContentPart,
-    ImagePart,
     Message,
     NativeReply,
     TextPart,
@@ -45,12 +44,7 @@ _NEUTRAL = ("text", "tool_use")
 
 
 def history_from_wire(
-    messages: Iterable[JSON],
-    *,
-    search_tool_name: str = "tool_search",
-    canonical: Callable[[str], str] = str,
-    origin: str = "",
-    language: Language = "en-US",
+    messages: Iterable[JSON], **options: Unpack[HistoryOptions]
 ) -> tuple[Message, ...]:
     """Return the neutral history of a Messages conversation.
 
@@ -64,24 +58,17 @@ def history_from_wire(
 
     Args:
         messages: The `messages` of a request, and the reply after them.
-        search_tool_name: The search tool's name in the neutral history.
-        canonical: Returns the canonical name of a wire name.
-        origin: The `ProviderProfile.origin` that gets back, unchanged, the blocks that
-            the neutral form cannot carry; empty for none.
-        language: The language of the lines in place of documents.
+        options: See `HistoryOptions`.
     """
     turns = list(_turns(messages))
     found = _by_id(turns, "tool_search_tool_result", "tool_use_id")
     read = (
         _Reader(
-            search_tool_name=search_tool_name,
-            canonical=canonical,
-            origin=origin,
-            language=language,
             # Only the neighbours': some models use an id again in the same history.
             calls=_by_id(turns[max(0, index - 1) : index], "tool_use", "id"),
             results=_by_id(turns[index + 1 : index + 2], "tool_result", "tool_use_id"),
             found=found,
+            **options,
         ).read(turn)
         for index, turn in enumerate(turns)
     )
@@ -246,11 +233,7 @@ class _Reader(HistoryReader):
         call_id = label_of(block.get("id"))
         if _references(self.results.get(call_id)):
             return self.own_search_call(call_id, fields_of(block.get("input")))
-        return ToolCall(
-            id=call_id,
-            name=self.canonical(label_of(block.get("name"))),
-            arguments=arguments_text(block.get("input")),
-        )
+        return self.call(call_id, block.get("name"), block.get("input"))
 
     def _call_block(self, block: JSON, call: ToolCall) -> JSON:
         """Return the block of a call, with the id, name and arguments of the neutral call."""
@@ -269,7 +252,7 @@ class _Reader(HistoryReader):
             rest = [
                 b for b in rest if text_of(b.get("text")).strip() not in _lines_after_references()
             ]
-        content = simplified(_parts(rest, self.language))
+        content = simplified(self.parts(rest))
         if content:
             yield Message(role="user", content=content, native=self._native(rest))
 
@@ -286,7 +269,7 @@ class _Reader(HistoryReader):
             role="tool",
             tool_call_id=call_id,
             name=self.canonical(label_of(call.get("name"))),
-            content=simplified(_parts(content, self.language)),
+            content=simplified(self.parts(content)),
             is_error=block.get("is_error") is True,
             native=self._native(content),
         )
@@ -302,17 +285,18 @@ class _Reader(HistoryReader):
 
     def _system(self, turn: _Turn) -> Iterator[Message]:
         """Yield system text in mid-conversation as the user's, and added tools as a search."""
-        content = simplified(_parts(turn.blocks, self.language))
+        content = simplified(self.parts(turn.blocks))
         if content:
             yield Message(role="user", content=content)
         added = [fields_of(b.get("tool")) for b in turn.blocks if b.get("type") == "tool_addition"]
         result = self._result("", [fields_of(tool.get("definition")) or tool for tool in added])
-        if result.names:
-            query = f"select:{','.join(result.names)}"
-            call_id = f"{ADDED}{turn.place}"
-            call = self.search_call(call_id, query)
-            yield Message(role="assistant", tool_calls=(call,))
-            yield self.search_message(call_id, replace(result, query=query))
+        yield from self.added(turn.place, result.names)
+
+    def part(self, part: JSON) -> ContentPart:
+        """Return a block in the neutral form; a blank text if it says nothing."""
+        if part.get("type") == "image":
+            return self.picture(_image_url(fields_of(part.get("source"))))
+        return TextPart("\n".join(filter(str.strip, _texts(part, self.language))))
 
 
 @cache
@@ -323,26 +307,6 @@ def _lines_after_references() -> frozenset[str]:
 
 def _references(block: JSON | None) -> list[JSON]:
     return [part for part in _blocks(block or {}) if part.get("type") == "tool_reference"]
-
-
-def _parts(blocks: Iterable[JSON], language: Language) -> tuple[ContentPart, ...]:
-    """Return the parts of a user's blocks or a result's.
-
-    Args:
-        blocks: Text, pictures and documents; others are passed over.
-        language: The language of the lines in place of what has no text.
-    """
-    parts: list[ContentPart] = []
-    for block in blocks:
-        kind = block.get("type")
-        address = _image_url(fields_of(block.get("source"))) if kind == "image" else ""
-        if address:
-            parts.append(ImagePart(address))
-            continue
-        said = "\n".join(filter(str.strip, _texts(block, language)))
-        if said:
-            parts.append(TextPart(said))
-    return tuple(parts)
 
 
 def _kept_blocks(blocks: Iterable[JSON]) -> list[dict[str, Any]]:
@@ -362,8 +326,6 @@ def _texts(block: JSON, language: Language) -> Iterator[str]:
     kind = block.get("type")
     if kind == "text":
         yield text_of(block.get("text"))
-    elif kind == "image":
-        yield attachment("picture", language)
     elif kind == "document":
         yield from _document(block, language)
     elif kind == "search_result":

@@ -8,28 +8,24 @@ from or written to the cache); "Tool search tool" (blocks of a server-side searc
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tool_search.adapters.sdk.failures import (
-    BROKEN_REPLY,
-    Failure,
     ReplyFailedError,
-    body_failure,
     foreign_reply,
 )
-from tool_search.adapters.sdk.reply_stream import ReplyReader
-from tool_search.adapters.wire.arguments import arguments_object, arguments_text, is_whole
-from tool_search.adapters.wire.names import canonical_names
+from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_end
+from tool_search.adapters.wire.arguments import arguments_object, is_whole
+from tool_search.adapters.wire.names import canonical_names, made_call
 from tool_search.adapters.wire.values import (
     count_of,
     known,
     mapping_of,
-    named_of,
     position_of,
     text_of,
 )
-from tool_search.core.messages import Message, NativeReply, RequestPlan, ToolCall
+from tool_search.core.messages import NativeReply, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.values.json import read_object
 from tool_search.providers.base import (
@@ -76,7 +72,13 @@ _DELTAS = {
 }
 
 
-def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
+def from_wire(
+    reply: object,
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    unfinished: Collection[int] = (),
+) -> ReplyEnd:
     """Return the reply, with canonical names.
 
     Blocks of a server-side search are left out: the tools that it found are called by name.
@@ -85,46 +87,32 @@ def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Rep
         reply: A `Message` as parsed JSON.
         plan: The request that is answered.
         profile: The model that answers.
+        unfinished: The places of blocks that have not ended.
 
     Raises:
         ReplyFailedError: The reply reports an error, or is not a `Message`.
     """
-    return _read(reply, plan, profile)
-
-
-def _read(
-    reply: object,
-    plan: RequestPlan,
-    profile: ProviderProfile,
-    *,
-    unfinished: Collection[int] = (),
-) -> ReplyEnd:
-    """Return `from_wire` of a reply whose blocks at the places `unfinished` have not ended."""
     content = reply.get("content") if isinstance(reply, Mapping) else None
     if not isinstance(reply, Mapping) or not isinstance(content, list):
-        raise ReplyFailedError(_reported(reply))
+        raise ReplyFailedError(foreign_reply(reply, "message"))
     canonical = canonical_names(plan, profile.name_rule)
     reason = _STOP_REASONS.get(text_of(reply.get("stop_reason")), "other")
     cut = {*unfinished, *_cut_places(content, reason)}
     placed = [(place, block) for place, block in enumerate(content) if isinstance(block, Mapping)]
     uses = [pair for pair in placed if pair[1].get("type") == "tool_use"]
     calls = tuple(
-        _call(block, position, canonical, is_cut=place in cut)
+        replace(_call(block, position, canonical), is_cut=place in cut)
         for position, (place, block) in enumerate(uses)
     )
-    blocks = [block for _, block in placed]
-    text = "".join(text_of(b.get("text")) for b in blocks if b.get("type") == "text")
     whole = [b for place, b in placed if place not in cut or b.get("type") in _NEUTRAL]
-    message = Message(
-        role="assistant", content=text, tool_calls=calls, native=_native(whole, calls, profile)
-    )
-    return ReplyEnd(
-        message=message,
-        stop_reason="calls" if calls and reason in ("answer", "other") else reason,
+    return reply_end(
+        reply,
+        text="".join(text_of(b.get("text")) for _, b in placed if b.get("type") == "text"),
+        calls=calls,
+        native=_native(whole, calls, profile),
+        reason="calls" if calls and reason in ("answer", "other") else reason,
         usage=_usage(reply.get("usage")),
         detail=_detail(reply.get("stop_details")),
-        id=named_of(reply, "id"),
-        model=named_of(reply, "model"),
     )
 
 
@@ -227,19 +215,17 @@ class StreamedReply(ReplyReader):
         elif kind == "message_stop":
             self.progress.is_over = True
         elif kind == "error" or event.get("error"):
-            raise ReplyFailedError(_reported(event))
+            raise ReplyFailedError(foreign_reply(event, "message"))
         self.progress.is_waiting = not self._blocks or self._blocks[-1].is_slow
 
     def end(self, *, announced: bool = False) -> Iterator[ReplyEvent]:  # noqa: ARG002 - Chat's word
         """Yield the whole reply, after its last event was read."""
         if not self.progress.is_over:
-            raise ReplyFailedError(
-                Failure(detail="the stream ended before message_stop", code=BROKEN_REPLY)
-            )
+            raise self.broken("message_stop")
         content = [block.whole() for block in self._blocks]
         unfinished = [place for place, block in enumerate(self._blocks) if not block.is_closed]
         reply = {**self._message, "content": content}
-        yield _read(reply, self._plan, self._profile, unfinished=unfinished)
+        yield from_wire(reply, self._plan, self._profile, unfinished=unfinished)
 
     def _record(self, message: JSON, usage: object) -> None:
         """Record fields and counts of the whole reply; a null means "as before"."""
@@ -295,15 +281,8 @@ class StreamedReply(ReplyReader):
             yield CallDelta(_call(block.whole(), block.position, self._canonical))
 
 
-def _call(
-    block: JSON, position: int, canonical: Callable[[str], str], *, is_cut: bool = False
-) -> ToolCall:
-    return ToolCall(
-        id=text_of(block.get("id")) or f"call_{position}",
-        name=canonical(text_of(block.get("name"))),
-        arguments=arguments_text(block.get("input")),
-        is_cut=is_cut,
-    )
+def _call(block: JSON, place: int, canonical: Callable[[str], str]) -> ToolCall:
+    return made_call(canonical, place, block.get("id"), block.get("name"), block.get("input"))
 
 
 def _native(
@@ -337,8 +316,3 @@ def _usage(usage: object) -> Usage:
         cache_read_tokens=read,
         cache_write_tokens=written,
     )
-
-
-def _reported(reply: object) -> Failure:
-    """Return the error that a reply reports, or that it is not a message."""
-    return body_failure(reply, status=200) or foreign_reply(reply, "message")

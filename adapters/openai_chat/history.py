@@ -8,40 +8,34 @@ Moonshot AI, "Dynamic tool loading" (tools in a system message).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, Unpack
 
 from tool_search.adapters.openai_chat.reply import reasoning_of
 from tool_search.adapters.openai_chat.wire import REASONING_FIELDS
-from tool_search.adapters.wire.arguments import arguments_text
 from tool_search.adapters.wire.searches import (
-    ADDED,
+    HistoryOptions,
     HistoryReader,
     normalized_searches,
-    result_of,
     simplified,
 )
 from tool_search.adapters.wire.values import (
-    attachment,
     fields_of,
     label_of,
     mappings_of,
-    readable,
     text_of,
 )
 from tool_search.core.conversation.history import results_in_place
 from tool_search.core.messages import (
     ContentPart,
-    ImagePart,
     Message,
     NativeReply,
     TextPart,
     ToolCall,
     plain_text,
 )
-from tool_search.i18n import Language
 
 __all__ = ["history_from_wire"]
 
@@ -53,12 +47,7 @@ _FILES = ("file", "document_url", "video_url")
 
 
 def history_from_wire(
-    messages: Iterable[JSON],
-    *,
-    search_tool_name: str = "tool_search",
-    canonical: Callable[[str], str] = str,
-    origin: str = "",
-    language: Language = "en-US",
+    messages: Iterable[JSON], **options: Unpack[HistoryOptions]
 ) -> tuple[Message, ...]:
     """Return the neutral history of a Chat Completions conversation.
 
@@ -69,15 +58,9 @@ def history_from_wire(
 
     Args:
         messages: The `messages` of a request, and the reply after them.
-        search_tool_name: The search tool's name, in the messages and in the history.
-        canonical: Returns the canonical name of a wire name.
-        origin: The `ProviderProfile.origin` that gets back the parts of its replies
-            besides text and calls (reasoning, signatures); empty for none.
-        language: The language of the lines in place of files.
+        options: See `HistoryOptions`.
     """
-    reader = _Reader(
-        search_tool_name=search_tool_name, canonical=canonical, origin=origin, language=language
-    )
+    reader = _Reader(**options)
     listed = [fields_of(message) for message in messages]
     prompt = next((n for n, m in enumerate(listed) if not _is_prompt(m)), len(listed))
     runs = groupby(enumerate(listed[prompt:]), key=lambda entry: _role(entry[1]))
@@ -87,7 +70,7 @@ def history_from_wire(
         for message in reader.read(role, [(prompt + place, given) for place, given in run])
     ]
     placed = results_in_place(read)
-    return normalized_searches(placed, name=search_tool_name, canonical=canonical)
+    return normalized_searches(placed, name=reader.search_tool_name, canonical=reader.canonical)
 
 
 def _role(message: JSON) -> str:
@@ -111,7 +94,9 @@ class _Reader(HistoryReader):
         else:
             yield from self._user([message for _, message in run])
             for place, message in run if role in _SYSTEM else ():
-                yield from self._tools(f"{ADDED}{place}", message)
+                tools = mappings_of(message.get("tools"))
+                names = (label_of(fields_of(tool.get("function")).get("name")) for tool in tools)
+                yield from self.added(place, list(filter(None, names)))
 
     def _replies(self, run: Sequence[tuple[int, JSON]]) -> Iterator[Message]:
         texts = [self._reply_text(message) for _, message in run]
@@ -123,10 +108,10 @@ class _Reader(HistoryReader):
             yield Message(role="assistant", content=text, tool_calls=calls, native=native)
 
     def _reply_text(self, message: JSON) -> str:
-        said = plain_text(self._parts(message.get("content")))
+        said = plain_text(self.parts(message.get("content")))
         audio = fields_of(message.get("audio"))
         if not said.strip() and audio:
-            said = text_of(audio.get("transcript")) or attachment("audio", self.language)
+            said = text_of(audio.get("transcript")) or self.attached("audio").text
         return said if said.strip() else text_of(message.get("refusal"))
 
     def _call(self, given: JSON) -> ToolCall:
@@ -134,11 +119,7 @@ class _Reader(HistoryReader):
         if not function and given.get("type") == "custom":
             custom = fields_of(given.get("custom"))
             function = {"name": custom.get("name"), "arguments": {"input": custom.get("input")}}
-        return ToolCall(
-            id=label_of(given.get("id")),
-            name=self.canonical(label_of(function.get("name"))),
-            arguments=arguments_text(function.get("arguments")),
-        )
+        return self.call(given.get("id"), function.get("name"), function.get("arguments"))
 
     def _native(self, messages: Sequence[JSON], calls: Sequence[JSON]) -> NativeReply | None:
         own = dict(reasoning_of(_merged_reasoning(messages)))
@@ -152,49 +133,26 @@ class _Reader(HistoryReader):
             role="tool",
             tool_call_id=label_of(message.get("tool_call_id")),
             name=self.canonical(label_of(message.get("name"))),
-            content=simplified(self._parts(message.get("content"))),
+            content=simplified(self.parts(message.get("content"))),
         )
 
     def _user(self, messages: Iterable[JSON]) -> Iterator[Message]:
-        parts = [part for message in messages for part in self._parts(message.get("content"))]
+        parts = [part for message in messages for part in self.parts(message.get("content"))]
         if parts:
             yield Message(role="user", content=simplified(tuple(parts)))
 
-    def _tools(self, call_id: str, message: JSON) -> Iterator[Message]:
-        """Yield a search for the tools that a system message declares."""
-        functions = (fields_of(tool.get("function")) for tool in mappings_of(message.get("tools")))
-        names = [name for function in functions if (name := label_of(function.get("name")))]
-        if names:
-            result = result_of(f"select:{','.join(names)}", names, str)
-            call = self.search_call(call_id, result.query)
-            yield Message(role="assistant", tool_calls=(call,))
-            yield self.search_message(call_id, result)
-
-    def _parts(self, content: object) -> tuple[ContentPart, ...]:
-        if not isinstance(content, list | tuple):
-            said = readable(content)
-            return (TextPart(said),) if said.strip() else ()
-        given = [{"type": "text", "text": p} if isinstance(p, str) else p for p in content]
-        return tuple(found for part in mappings_of(given) for found in self._part(part))
-
-    def _part(self, part: JSON) -> Iterator[ContentPart]:
+    def part(self, part: JSON) -> ContentPart:
+        """Return a part in the neutral form; a blank text if it says nothing."""
         kind = text_of(part.get("type"))
-        inner = part.get(kind)
-        address = text_of(inner) or text_of(fields_of(inner).get("url"))
-        said = text_of(part.get("text")) or text_of(part.get("refusal"))
-        if kind == "image_url" and address:
-            yield ImagePart(address)
-            return
+        inner, fields = part.get(kind), fields_of(part.get(kind))
+        address = text_of(inner) or text_of(fields.get("url"))
         if kind == "image_url":
-            said = attachment("picture", self.language)
-        elif kind == "input_audio":
-            said = attachment("audio", self.language)
-        elif kind in _FILES:
-            file = fields_of(inner)
-            names = [file.get("filename"), address, file.get("file_id")]
-            said = attachment("file", self.language, names)
-        if said.strip():
-            yield TextPart(said)
+            return self.picture(address)
+        if kind == "input_audio":
+            return self.attached("audio")
+        if kind in _FILES:
+            return self.attached("file", fields.get("filename"), address, fields.get("file_id"))
+        return TextPart(text_of(part.get("text")) or text_of(part.get("refusal")))
 
 
 def _calls_in(place: int, message: JSON) -> Iterator[JSON]:

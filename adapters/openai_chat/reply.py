@@ -10,21 +10,20 @@ Comments name the differences of compatible endpoints.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tool_search.adapters.openai_chat.wire import REASONING_FIELDS
 from tool_search.adapters.sdk.failures import (
-    BROKEN_REPLY,
     Failure,
     ReplyFailedError,
     body_failure,
     foreign_reply,
 )
-from tool_search.adapters.sdk.reply_stream import ReplyReader
+from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_end
 from tool_search.adapters.wire.arguments import ObjectEnd, arguments_text, is_whole
-from tool_search.adapters.wire.names import canonical_names
+from tool_search.adapters.wire.names import canonical_names, made_call
 from tool_search.adapters.wire.values import (
     count_of,
     known,
@@ -34,7 +33,7 @@ from tool_search.adapters.wire.values import (
     position_of,
     text_of,
 )
-from tool_search.core.messages import Message, NativeReply, RequestPlan, ToolCall
+from tool_search.core.messages import NativeReply, RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.values.json import compact_json
 from tool_search.providers.base import (
@@ -79,55 +78,49 @@ _CUTTING = ("length", "refusal")
 _OF_THE_END = ("finish_reason", "error")
 
 
-def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
+def from_wire(
+    reply: object, plan: RequestPlan, profile: ProviderProfile, *, is_finished: bool = True
+) -> ReplyEnd:
     """Return the reply, with canonical names.
 
     Args:
         reply: A completion as parsed JSON.
         plan: The request that is answered.
         profile: The model that answers.
+        is_finished: False if the reply has no finish reason.
 
     Raises:
         ReplyFailedError: The reply reports an error, or is not a completion.
     """
-    return _read(reply, plan, profile)
-
-
-def _read(
-    reply: object, plan: RequestPlan, profile: ProviderProfile, *, is_finished: bool = True
-) -> ReplyEnd:
-    """Return `from_wire` of a reply; one that is not finished has no finish reason."""
     choices = list_of(mapping_of(reply).get("choices"))
     choice = mapping_of(choices[0]) if choices else {}
     wire = choice.get("message")
     if wire is None and choice.get("finish_reason") == "content_filter":
         wire = {}  # Azure's filter leaves the message out
     if not isinstance(wire, Mapping):
-        raise ReplyFailedError(_reported(reply))
+        raise ReplyFailedError(foreign_reply(reply, "completion"))
     given = [mapping_of(call) for call in list_of(wire.get("tool_calls"))]
     refusal = text_of(wire.get("refusal"))
     reason = _reason(choice) if not refusal else "refusal"
     whole = is_finished and reason not in _CUTTING
+    canonical = canonical_names(plan, profile.name_rule)
     calls = tuple(
-        replace(call, is_cut=not whole and (reason == "refusal" or not _is_whole(sent)))
-        for call, sent in zip(
-            _calls(given, canonical_names(plan, profile.name_rule)), given, strict=True
+        replace(
+            made_call(canonical, place, call.get("id"), said.get("name"), said.get("arguments")),
+            is_cut=not whole and (reason == "refusal" or not _is_whole(said.get("arguments"))),
         )
+        for place, call in enumerate(given)
+        for said in (mapping_of(call.get("function")),)
     )
-    message = Message(
-        role="assistant",
-        content=_content(wire.get("content")) or refusal,
-        tool_calls=calls,
+    return reply_end(
+        reply,
+        text=_content(wire.get("content")) or refusal,
+        calls=calls,
         native=_native(wire, given, profile),
-    )
-    return ReplyEnd(
-        message=message,
         # Some endpoints send "stop" although there are calls.
-        stop_reason="calls" if calls and reason in ("answer", "other") else reason,
+        reason="calls" if calls and reason in ("answer", "other") else reason,
         # Moonshot counts within the choice.
         usage=_usage(known(mapping_of(reply).get("usage")) or known(choice.get("usage"))),
-        id=named_of(reply, "id"),
-        model=named_of(reply, "model"),
     )
 
 
@@ -149,22 +142,8 @@ def _reason(choice: JSON) -> StopReason:
     return _STOP_REASONS.get(reason, "other")
 
 
-def _is_whole(call: JSON) -> bool:
-    """True if a call's arguments are complete."""
-    arguments = mapping_of(call.get("function")).get("arguments")
+def _is_whole(arguments: object) -> bool:
     return isinstance(arguments, Mapping) or is_whole(arguments)
-
-
-def _calls(given: Iterable[JSON], canonical: Callable[[str], str]) -> tuple[ToolCall, ...]:
-    functions = ((call, mapping_of(call.get("function"))) for call in given)
-    return tuple(
-        ToolCall(
-            id=text_of(call.get("id")) or f"call_{index}",
-            name=canonical(text_of(function.get("name"))),
-            arguments=arguments_text(function.get("arguments")),
-        )
-        for index, (call, function) in enumerate(functions)
-    )
 
 
 def refused_call(body: object) -> dict[str, Any] | None:
@@ -225,15 +204,13 @@ class StreamedReply(ReplyReader):
                 finish reason: Snowflake Cortex sends none.
         """
         if not self._finish and not (announced and self._usage):
-            raise ReplyFailedError(
-                Failure(detail="the stream ended before its finish_reason", code=BROKEN_REPLY)
-            )
+            raise self.broken("its finish_reason")
         message: dict[str, Any] = {key: "".join(parts) for key, parts in self._texts.items()}
         message["tool_calls"] = [call.whole() for call in self._calls]
         message["reasoning_details"] = [detail.whole() for detail in self._details]
         choice = {"finish_reason": "stop", **self._finish, "message": message}
         reply = {**self._named, "choices": [choice], "usage": self._usage}
-        end = _read(reply, self._plan, self._profile, is_finished=bool(self._finish))
+        end = from_wire(reply, self._plan, self._profile, is_finished=bool(self._finish))
         # A call is complete only now: chunks of parallel calls may be interleaved.
         yield from map(CallDelta, end.message.tool_calls)
         yield end
@@ -431,8 +408,3 @@ def _usage(usage: JSON) -> Usage:
         cache_read_tokens=max(map(count_of, read)),
         cache_write_tokens=count_of(details.get("cache_write_tokens")),
     )
-
-
-def _reported(reply: object) -> Failure:
-    """Return the error that a reply reports, or that it is not a completion."""
-    return body_failure(reply, status=200) or foreign_reply(reply, "completion")

@@ -7,14 +7,14 @@ service's searches have no `call_id`; `additional_tools`; namespaces).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 from tool_search.adapters.openai_responses.items import own_items, says_more
-from tool_search.adapters.wire.arguments import arguments_object, arguments_text
+from tool_search.adapters.wire.arguments import arguments_object
 from tool_search.adapters.wire.searches import (
-    ADDED,
+    HistoryOptions,
     HistoryReader,
     normalized_searches,
     query_of,
@@ -22,24 +22,20 @@ from tool_search.adapters.wire.searches import (
     simplified,
 )
 from tool_search.adapters.wire.values import (
-    attachment,
     fields_of,
     label_of,
     mappings_of,
-    readable,
     text_of,
 )
 from tool_search.core.conversation.history import results_in_place
 from tool_search.core.messages import (
     ContentPart,
-    ImagePart,
     Message,
     NativeReply,
     TextPart,
     ToolCall,
     plain_text,
 )
-from tool_search.i18n import Language
 
 __all__ = ["history_from_wire"]
 
@@ -49,12 +45,7 @@ _BETWEEN_MESSAGES = "\n\n"
 
 
 def history_from_wire(
-    items: str | Iterable[JSON],
-    *,
-    search_tool_name: str = "tool_search",
-    canonical: Callable[[str], str] = str,
-    origin: str = "",
-    language: Language = "en-US",
+    items: str | Iterable[JSON], **options: Unpack[HistoryOptions]
 ) -> tuple[Message, ...]:
     """Return the neutral history of a Responses conversation.
 
@@ -65,21 +56,14 @@ def history_from_wire(
 
     Args:
         items: The `input` of a request, and the `output` after it.
-        search_tool_name: The search tool's name in the neutral history.
-        canonical: Returns the canonical name of a wire name.
-        origin: The `ProviderProfile.origin` that gets back, unchanged, what the neutral form
-            cannot carry: reasoning, the `phase` of messages, items of other tools of the
-            service; empty for none.
-        language: The language of the lines in place of files.
+        options: See `HistoryOptions`.
     """
     if isinstance(items, str):
         return (Message(role="user", content=items),)
-    reader = _Reader(
-        search_tool_name=search_tool_name, canonical=canonical, origin=origin, language=language
-    )
+    reader = _Reader(**options)
     read = [message for item in items for message in reader.read(fields_of(item))]
     placed = results_in_place([*read, *reader.close()])
-    return normalized_searches(placed, name=search_tool_name, canonical=canonical)
+    return normalized_searches(placed, name=reader.search_tool_name, canonical=reader.canonical)
 
 
 @dataclass(slots=True)
@@ -127,7 +111,7 @@ class _Reader(HistoryReader):
 
     _reply: _Draft = field(default_factory=_Draft)
     _results: list[Message] = field(default_factory=list)
-    _added: list[tuple[str, list[str]]] = field(default_factory=list)
+    _added: list[tuple[int, list[str]]] = field(default_factory=list)
     _user_parts: list[ContentPart] = field(default_factory=list)
     _user_role: str = ""
     _queries: dict[str, str] = field(default_factory=dict)
@@ -151,7 +135,7 @@ class _Reader(HistoryReader):
         elif kind in ("function_call_output", "custom_tool_call_output"):
             yield from self._result(item)
         elif kind == "additional_tools":
-            self._added.append((f"{ADDED}{self._place}", _names(item)))
+            self._added.append((self._place, _names(item)))
         elif kind not in ("tool_search_call", "tool_search_output"):
             yield from self._next_reply()
             self._reply.add({**item, "type": kind})
@@ -165,11 +149,8 @@ class _Reader(HistoryReader):
         yield from self._close_user_message()
         yield from self._reply.messages(self.origin)
         yield from self._results
-        for call_id, names in self._added:
-            query = f"select:{','.join(names)}"
-            call = self.search_call(call_id, query)
-            yield Message(role="assistant", tool_calls=(call,))
-            yield self._search_result(call_id, query, names)
+        for place, names in self._added:
+            yield from self.added(place, names)
         self._reply, self._results, self._added = _Draft(), [], []
 
     def _user(self, item: JSON) -> Iterator[Message]:
@@ -181,7 +162,7 @@ class _Reader(HistoryReader):
             yield from self.close()
         self._hosted.clear()
         self._user_role = role
-        self._user_parts += _parts(item.get("content"), self.language)
+        self._user_parts += self.parts(item.get("content"))
 
     def _close_user_message(self) -> Iterator[Message]:
         if self._user_parts:
@@ -194,7 +175,7 @@ class _Reader(HistoryReader):
             yield from self.close()
 
     def _speak(self, item: JSON) -> None:
-        said = plain_text(_parts(item.get("content"), self.language))
+        said = plain_text(self.parts(item.get("content")))
         self._reply.texts.append(said)
         content = [{"type": "output_text", "text": said}]
         self._reply.add({**item, "type": "message", "content": content})
@@ -203,15 +184,12 @@ class _Reader(HistoryReader):
         name = self.canonical(label_of(item.get("name")))
         is_custom = item["type"] == "custom_tool_call"
         given = {"input": item.get("input")} if is_custom else item.get("arguments")
-        call = ToolCall(
-            id=label_of(item.get("call_id")), name=name, arguments=arguments_text(given)
-        )
-        self._reply.calls.append(call)
+        self._reply.calls.append(self.call(item.get("call_id"), item.get("name"), given))
         self._reply.add({**item, "type": "function_call", "name": name})
 
     def _result(self, item: JSON) -> Iterator[Message]:
         call_id = label_of(item.get("call_id"))
-        content = simplified(_parts(item.get("output"), self.language))
+        content = simplified(self.parts(item.get("output")))
         hosted = next((search for search in self._hosted if call_id in search[1]), None)
         if hosted is None:
             self._results.append(Message(role="tool", tool_call_id=call_id, content=content))
@@ -232,9 +210,8 @@ class _Reader(HistoryReader):
             self._reply.calls.append(self.own_search_call(call_id, arguments))
             self._reply.add(item)
         else:
-            self._results.append(
-                self._search_result(call_id, self._queries.get(call_id, ""), _names(item))
-            )
+            result = result_of(self._queries.get(call_id, ""), _names(item), str)
+            self._results.append(self.search_message(call_id, result))
 
     def _hosted_search(self, kind: str, item: JSON) -> Iterator[Message]:
         """Read a search by the service, which comes before the rest of its reply."""
@@ -247,7 +224,7 @@ class _Reader(HistoryReader):
         query = self._hosted.popleft()[0] if self._hosted else ""
         call_id = f"search_{self._place}"
         yield from self._search_reply(call_id, query)
-        yield self._search_result(call_id, query, _names(item))
+        yield self.search_message(call_id, result_of(query, _names(item), str))
 
     def _search_reply(self, call_id: str, query: str) -> Iterator[Message]:
         """Yield a search in a reply with the text before it; calls come after it."""
@@ -270,9 +247,16 @@ class _Reader(HistoryReader):
         self._reply = waiting
         yield from before.messages(self.origin)
 
-    def _search_result(self, call_id: str, query: str, names: Iterable[str]) -> Message:
-        result = result_of(query, names, str)
-        return self.search_message(call_id, result)
+    def part(self, part: JSON) -> ContentPart:
+        """Return a part in the neutral form; a blank text if it says nothing."""
+        kind = part.get("type")
+        if kind == "input_image":
+            return self.picture(text_of(part.get("image_url")))
+        if kind == "input_audio":
+            return self.attached("audio")
+        if kind == "input_file":
+            return self.attached("file", *map(part.get, ("filename", "file_url", "file_id")))
+        return TextPart(text_of(part.get("text")) or text_of(part.get("refusal")))
 
 
 def _without_messages(items: Iterable[JSON]) -> list[JSON]:
@@ -294,26 +278,3 @@ def _names(item: JSON) -> list[str]:
         members = mappings_of(tool.get("tools")) if tool.get("type") == "namespace" else [tool]
         names += [label_of(member.get("name")) for member in members]
     return names
-
-
-def _parts(content: object, language: Language) -> tuple[ContentPart, ...]:
-    if not isinstance(content, list | tuple):
-        said = readable(content)
-        return (TextPart(said),) if said.strip() else ()
-    return tuple(part for given in content for part in _part(fields_of(given), language))
-
-
-def _part(given: JSON, language: Language) -> Iterator[ContentPart]:
-    kind, address = given.get("type"), text_of(given.get("image_url"))
-    said = text_of(given.get("text")) or text_of(given.get("refusal"))
-    if kind == "input_image" and not address:
-        said = attachment("picture", language)
-    elif kind == "input_file":
-        names = [given.get("filename"), given.get("file_url"), given.get("file_id")]
-        said = attachment("file", language, names)
-    elif kind == "input_audio":
-        said = attachment("audio", language)
-    if kind == "input_image" and address:
-        yield ImagePart(address)
-    elif said.strip():
-        yield TextPart(said)

@@ -23,25 +23,22 @@ from tool_search.adapters.openai_responses.wire import (
     loaded_by,
 )
 from tool_search.adapters.sdk.failures import (
-    BROKEN_REPLY,
-    Failure,
     ReplyFailedError,
     body_failure,
     foreign_reply,
 )
-from tool_search.adapters.sdk.reply_stream import ReplyReader
-from tool_search.adapters.wire.arguments import arguments_text, is_whole
-from tool_search.adapters.wire.names import canonical_names
+from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_end
+from tool_search.adapters.wire.arguments import is_whole
+from tool_search.adapters.wire.names import canonical_names, made_call
 from tool_search.adapters.wire.values import (
     count_of,
     known,
     list_of,
     mapping_of,
-    named_of,
     position_of,
     text_of,
 )
-from tool_search.core.messages import Message, NativeReply, RequestPlan, ToolCall
+from tool_search.core.messages import NativeReply, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.base import (
     CallDelta,
@@ -67,7 +64,9 @@ _BETWEEN_MESSAGES = "\n\n"
 _SEARCH_NAME = "tool_search"
 
 
-def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
+def from_wire(
+    reply: object, plan: RequestPlan, profile: ProviderProfile, *, unfinished: Collection[int] = ()
+) -> ReplyEnd:
     """Return the reply, with canonical names.
 
     Searches by the service are not calls: `NativeReply.found` has their results.
@@ -76,17 +75,11 @@ def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Rep
         reply: A response as parsed JSON.
         plan: The request that is answered.
         profile: The model that answers.
+        unfinished: The places of items that have not ended.
 
     Raises:
         ReplyFailedError: The reply reports an error, or is not a response.
     """
-    return _read(reply, plan, profile)
-
-
-def _read(
-    reply: object, plan: RequestPlan, profile: ProviderProfile, *, unfinished: Collection[int] = ()
-) -> ReplyEnd:
-    """Return `from_wire` of a reply whose items at the places `unfinished` have not ended."""
     response = mapping_of(reply)
     failure = body_failure(reply, status=200)
     is_lost = response.get("status") in ("failed", "cancelled")
@@ -105,19 +98,13 @@ def _read(
         replace(make(item, index), is_cut=place in unfinished or _is_cut(item, reason))
         for index, (place, item) in enumerate(called)
     )
-    texts = [text for item in items if (text := message_text(item))]
-    message = Message(
-        role="assistant",
-        content=_BETWEEN_MESSAGES.join(texts),
-        tool_calls=calls,
+    return reply_end(
+        reply,
+        text=_BETWEEN_MESSAGES.join(filter(None, map(message_text, items))),
+        calls=calls,
         native=_native(items, calls, response, plan, profile),
-    )
-    return ReplyEnd(
-        message=message,
-        stop_reason=reason,
+        reason=reason,
         usage=_usage(known(response.get("usage"))),
-        id=named_of(response, "id"),
-        model=named_of(response, "model"),
     )
 
 
@@ -175,7 +162,10 @@ class StreamedReply(ReplyReader):
             raise ReplyFailedError(foreign_reply(event, "response"))
         kind = text_of(event.get("type"))
         if kind == "error" or event.get("error"):
-            raise ReplyFailedError(_stream_failure(event))
+            # Its fields are at the top or under `error`.
+            error = {key: value for key, value in event.items() if key != "type"}
+            said = event if event.get("error") or not error else {"error": error}
+            raise ReplyFailedError(foreign_reply(said, "response"))
         if kind.endswith(".delta"):
             yield from self._extend(kind, event)
         elif kind == "response.output_item.added":
@@ -194,14 +184,12 @@ class StreamedReply(ReplyReader):
     def end(self, *, announced: bool = False) -> Iterator[ReplyEvent]:  # noqa: ARG002 - Chat's word
         """Yield the whole reply, after its last event was read."""
         if self._response is None:
-            raise ReplyFailedError(
-                Failure(detail="the stream ended before response.completed", code=BROKEN_REPLY)
-            )
+            raise self.broken("response.completed")
         items = self._in_order()
         output = list_of(self._response.get("output"))
         if len(output) > sum(item.is_done for item in items):
             # Items were not streamed to their end, so the output of the last event counts.
-            end = _read(self._response, self._plan, self._profile)
+            end = from_wire(self._response, self._plan, self._profile)
             if self._speaking is None and end.message.text:
                 yield ReplyDelta(end.message.text)
             yield from map(CallDelta, end.message.tool_calls[self._made :])
@@ -210,7 +198,7 @@ class StreamedReply(ReplyReader):
         # Some endpoints omit the output from the last event.
         unfinished = [n for n, item in enumerate(items) if not (item.is_done or item.has_arguments)]
         whole = {**self._response, "output": [item.whole() for item in items]}
-        yield _read(whole, self._plan, self._profile, unfinished=unfinished)
+        yield from_wire(whole, self._plan, self._profile, unfinished=unfinished)
 
     def _in_order(self) -> list[_OpenItem]:
         """Return the items by their places, or in their order if some have no place.
@@ -305,14 +293,6 @@ def _is_same(item: JSON, other: JSON) -> bool:
     return all(item.get(key) == other.get(key) for key in ("id", "call_id", "type"))
 
 
-def _stream_failure(event: JSON) -> Failure:
-    """Return the failure of an error event; its fields are at the top or under `error`."""
-    error = {key: value for key, value in event.items() if key != "type"}
-    return body_failure(
-        event if event.get("error") else {"error": error}, status=200
-    ) or foreign_reply(event, "response")
-
-
 def _call_maker(plan: RequestPlan, profile: ProviderProfile) -> Callable[[JSON, int], ToolCall]:
     """Return a function that makes a call of an item and its place among the calls."""
     canonical = canonical_names(plan, profile.name_rule)
@@ -321,11 +301,9 @@ def _call_maker(plan: RequestPlan, profile: ProviderProfile) -> Callable[[JSON, 
 
     def make(item: JSON, position: int) -> ToolCall:
         is_search = item.get("type") == "tool_search_call"
-        return ToolCall(
-            id=text_of(item.get("call_id")) or f"call_{position}",
-            name=search if is_search else canonical(text_of(item.get("name"))),
-            arguments=arguments_text(item.get("arguments")),
-        )
+        name = search if is_search else item.get("name")
+        names = str if is_search else canonical
+        return made_call(names, position, item.get("call_id"), name, item.get("arguments"))
 
     return make
 
@@ -368,8 +346,3 @@ def _usage(usage: JSON) -> Usage:
         cache_read_tokens=count_of(details.get("cached_tokens")),
         cache_write_tokens=count_of(details.get("cache_write_tokens")),
     )
-
-
-def _reported(reply: object) -> Failure:
-    """Return the error that a reply reports, or that it is not a response."""
-    return body_failure(reply, status=200) or foreign_reply(reply, "response")

@@ -267,8 +267,8 @@ def malformed_reply(exc: Exception) -> Failure:
 
 
 def foreign_reply(reply: object, expected: str) -> Failure:
-    """Return the failure of JSON that is not a reply of the dialect."""
-    return Failure(
+    """Return the error that JSON reports in place of a reply, or that it is no reply."""
+    return body_failure(reply, status=200) or Failure(
         detail=f"the reply is not a {expected}: {body_text(reply)!r}",
         status=200,
         code=MALFORMED_REPLY,

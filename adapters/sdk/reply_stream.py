@@ -20,13 +20,20 @@ from tool_search.adapters.wire.incoming import (
     parse_json,
     read_json,
 )
-from tool_search.adapters.wire.values import mended, mended_value
+from tool_search.adapters.wire.values import mended, mended_value, named_of
 from tool_search.config.limits import LimitSettings
-from tool_search.core.messages import Message, RequestPlan, ToolCall
+from tool_search.core.messages import Message, NativeReply, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
-from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
+from tool_search.providers.base import (
+    CallDelta,
+    ReplyDelta,
+    ReplyEnd,
+    ReplyEvent,
+    StopReason,
+    Usage,
+)
 
-__all__ = ["ReplyReader", "read_stream", "read_whole", "reply_events"]
+__all__ = ["ReplyReader", "read_stream", "read_whole", "reply_end", "reply_events"]
 
 _OVER = b"[DONE]"
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -62,6 +69,13 @@ class ReplyReader(ABC):
             ReplyFailedError: It reports an error.
         """
 
+    @staticmethod
+    def broken(last: str) -> ReplyFailedError:
+        """Return the error of a stream that ended before its last event."""
+        return ReplyFailedError(
+            Failure(detail=f"the stream ended before {last}", code=BROKEN_REPLY)
+        )
+
     @abstractmethod
     def end(self, *, announced: bool = False) -> Iterable[ReplyEvent]:
         """Return what the end of the stream adds, `ReplyEnd` last.
@@ -72,6 +86,27 @@ class ReplyReader(ABC):
         Raises:
             ReplyFailedError: The reply is not complete.
         """
+
+
+def reply_end(
+    reply: object,
+    *,
+    text: str,
+    calls: tuple[ToolCall, ...],
+    native: NativeReply | None,
+    reason: StopReason,
+    usage: Usage,
+    detail: str = "",
+) -> ReplyEnd:
+    """Return a reply in the neutral form, with its own name of itself and of its model."""
+    return ReplyEnd(
+        message=Message(role="assistant", content=text, tool_calls=calls, native=native),
+        stop_reason=reason,
+        usage=usage,
+        detail=detail,
+        id=named_of(reply, "id"),
+        model=named_of(reply, "model"),
+    )
 
 
 def reply_events(end: ReplyEnd) -> Iterator[ReplyEvent]:

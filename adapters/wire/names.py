@@ -1,15 +1,17 @@
-"""Canonical names for the tool names in a reply."""
+"""Calls of a reply, with canonical names for the names in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
 
+from tool_search.adapters.wire.arguments import arguments_text
 from tool_search.adapters.wire.definitions import definitions_in
+from tool_search.adapters.wire.values import text_of
 from tool_search.core.catalog.names import NameRule, wire_name
-from tool_search.core.messages import Message, RequestPlan
+from tool_search.core.messages import Message, RequestPlan, ToolCall
 
-__all__ = ["canonical_names"]
+__all__ = ["canonical_names", "made_call"]
 
 
 def canonical_names(plan: RequestPlan, rule: NameRule) -> Callable[[str], str]:
@@ -31,6 +33,17 @@ def canonical_names(plan: RequestPlan, rule: NameRule) -> Callable[[str], str]:
         return declared.get(name) or sent_names().get(name, name)
 
     return canonical
+
+
+def made_call(
+    canonical: Callable[[str], str], place: int, call_id: object, name: object, arguments: object
+) -> ToolCall:
+    """Return a call of a reply; some services give calls no id, so their place names them."""
+    return ToolCall(
+        id=text_of(call_id) or f"call_{place}",
+        name=canonical(text_of(name)),
+        arguments=arguments_text(arguments),
+    )
 
 
 class _SentNames:

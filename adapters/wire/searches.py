@@ -5,18 +5,28 @@ A search there may have any arguments; the tools that its result names are those
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
-from tool_search.adapters.wire.values import mapping_of, text_of
-from tool_search.core.messages import ContentPart, Message, TextPart, ToolCall
+from tool_search.adapters.wire.arguments import arguments_text
+from tool_search.adapters.wire.values import (
+    attachment,
+    label_of,
+    mapping_of,
+    mappings_of,
+    readable,
+    text_of,
+)
+from tool_search.core.messages import ContentPart, ImagePart, Message, TextPart, ToolCall
 from tool_search.core.results import SearchMatch, SearchResult
 from tool_search.core.values.json import compact_json, read_json
 from tool_search.i18n import Language
 
 __all__ = [
     "ADDED",
+    "HistoryOptions",
     "HistoryReader",
     "normalized_result",
     "normalized_searches",
@@ -30,22 +40,69 @@ ADDED = "added_"
 """The prefix of the id of a search that represents tools added in mid-conversation."""
 
 
-@dataclass(slots=True, kw_only=True)
-class HistoryReader:
+class HistoryOptions(TypedDict, total=False):
     """Options of a history that is read into the neutral form, the same in every dialect.
 
     Attributes:
-        search_tool_name: The search tool's name in the neutral history.
+        search_tool_name: The search tool's name in the neutral history; `tool_search` if it is
+            left out.
         canonical: Returns the canonical name of a wire name.
-        origin: The `ProviderProfile.origin` that gets back what the neutral form cannot
-            carry; empty for none.
-        language: The language of lines in place of files.
+        origin: The `ProviderProfile.origin` that gets back, unchanged, what the neutral form
+            cannot carry (reasoning, signatures, blocks of other tools of the service); without
+            it, nobody does.
+        language: The language of the lines in place of files; English if it is left out.
     """
 
     search_tool_name: str
     canonical: Callable[[str], str]
     origin: str
     language: Language
+
+
+@dataclass(slots=True, kw_only=True)
+class HistoryReader(ABC):
+    """A reader of a history; `HistoryOptions` documents its attributes."""
+
+    search_tool_name: str = "tool_search"
+    canonical: Callable[[str], str] = str
+    origin: str = ""
+    language: Language = "en-US"
+
+    def parts(self, content: object) -> tuple[ContentPart, ...]:
+        """Return the parts of a content; blank texts are left out."""
+        if not isinstance(content, list | tuple):
+            return tuple(TextPart(said) for said in (readable(content),) if said.strip())
+        given = [{"type": "text", "text": p} if isinstance(p, str) else p for p in content]
+        read = (self.part(part) for part in mappings_of(given))
+        return tuple(part for part in read if not isinstance(part, TextPart) or part.text.strip())
+
+    @abstractmethod
+    def part(self, part: Mapping[str, Any]) -> ContentPart:
+        """Return a part in the neutral form; a blank text if it says nothing."""
+
+    def picture(self, address: str) -> ContentPart:
+        """Return a picture, or a line that names one without an address."""
+        return ImagePart(address) if address else self.attached("picture")
+
+    def attached(self, kind: str, *names: object) -> TextPart:
+        """Return the line that names what the neutral history has no form for."""
+        return TextPart(attachment(kind, self.language, names))
+
+    def call(self, call_id: object, name: object, arguments: object) -> ToolCall:
+        """Return a call of a client's tool."""
+        return ToolCall(
+            id=label_of(call_id),
+            name=self.canonical(label_of(name)),
+            arguments=arguments_text(arguments),
+        )
+
+    def added(self, place: int, names: Sequence[str]) -> Iterator[Message]:
+        """Yield a search for the tools that a place of the history adds, if it adds any."""
+        if not names:
+            return
+        call_id, query = f"{ADDED}{place}", f"select:{','.join(names)}"
+        yield Message(role="assistant", tool_calls=(self.search_call(call_id, query),))
+        yield self.search_message(call_id, result_of(query, names, str))
 
     def search_call(self, call_id: str, query: str) -> ToolCall:
         """Return a call of the search tool."""
