@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Unpack
 
+from tool_search.adapters.openai_chat.parts import SYSTEM, function_name
 from tool_search.adapters.openai_chat.reply import reasoning_of
 from tool_search.adapters.openai_chat.wire import REASONING_FIELDS
 from tool_search.adapters.wire.searches import (
@@ -41,7 +42,6 @@ __all__ = ["history_from_wire"]
 
 JSON = Mapping[str, Any]
 
-_SYSTEM = ("system", "developer")
 _RESULTS = ("tool", "function")
 _FILES = ("file", "document_url", "video_url")
 
@@ -78,7 +78,7 @@ def _role(message: JSON) -> str:
 
 
 def _is_prompt(message: JSON) -> bool:
-    return _role(message) in _SYSTEM and not mappings_of(message.get("tools"))
+    return _role(message) in SYSTEM and not mappings_of(message.get("tools"))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,10 +93,9 @@ class _Reader(HistoryReader):
             yield from (self._result(message) for _, message in run)
         else:
             yield from self._user([message for _, message in run])
-            for place, message in run if role in _SYSTEM else ():
+            for place, message in run if role in SYSTEM else ():
                 tools = mappings_of(message.get("tools"))
-                names = (label_of(fields_of(tool.get("function")).get("name")) for tool in tools)
-                yield from self.added(place, list(filter(None, names)))
+                yield from self.added(place, list(filter(None, map(function_name, tools))))
 
     def _replies(self, run: Sequence[tuple[int, JSON]]) -> Iterator[Message]:
         texts = [self._reply_text(message) for _, message in run]

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
+from tool_search.adapters.openai_chat.parts import StreamedCalls
 from tool_search.adapters.openai_chat.wire import REASONING_FIELDS
 from tool_search.adapters.sdk.failures import (
     Failure,
@@ -22,7 +23,7 @@ from tool_search.adapters.sdk.failures import (
     foreign_reply,
 )
 from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_end
-from tool_search.adapters.wire.arguments import ObjectEnd, arguments_text, is_whole
+from tool_search.adapters.wire.arguments import is_whole
 from tool_search.adapters.wire.names import canonical_names, made_call
 from tool_search.adapters.wire.values import (
     count_of,
@@ -30,7 +31,6 @@ from tool_search.adapters.wire.values import (
     list_of,
     mapping_of,
     named_of,
-    position_of,
     text_of,
 )
 from tool_search.core.messages import NativeReply, RequestPlan
@@ -175,7 +175,7 @@ class StreamedReply(ReplyReader):
         super().__init__(plan, profile)
         self._texts: dict[str, list[str]] = {}
         self._details: list[_Detail] = []
-        self._calls = _OpenCalls()
+        self._calls = StreamedCalls()
         self._finish: JSON = {}
         self._usage: dict[str, Any] = {}
         self._named: dict[str, str] = {}
@@ -206,7 +206,7 @@ class StreamedReply(ReplyReader):
         if not self._finish and not (announced and self._usage):
             raise self.broken("its finish_reason")
         message: dict[str, Any] = {key: "".join(parts) for key, parts in self._texts.items()}
-        message["tool_calls"] = [call.whole() for call in self._calls]
+        message["tool_calls"] = [call.whole() for call in self._calls.calls]
         message["reasoning_details"] = [detail.whole() for detail in self._details]
         choice = {"finish_reason": "stop", **self._finish, "message": message}
         reply = {**self._named, "choices": [choice], "usage": self._usage}
@@ -234,95 +234,13 @@ class StreamedReply(ReplyReader):
         for call in map(mapping_of, list_of(delta.get("tool_calls"))):
             self._calls.extend(call)
             arguments = mapping_of(call.get("function")).get("arguments")
-            if len(self._calls) > self.progress.calls or not isinstance(arguments, str):
+            count = len(self._calls.calls)
+            if count > self.progress.calls or not isinstance(arguments, str):
                 self.progress.count_event()
             else:
                 self.progress.count_text(arguments)
-            self.progress.calls = len(self._calls)
+            self.progress.calls = count
         self.progress.is_waiting = not self.progress.steps
-
-
-class _OpenCalls:
-    """The calls of a stream, in the order in which they began."""
-
-    def __init__(self) -> None:
-        self._calls: list[_OpenCall] = []
-        self._last: dict[int | None, _OpenCall] = {}
-        self._by_id: dict[tuple[int | None, str], _OpenCall] = {}
-
-    def __len__(self) -> int:
-        return len(self._calls)
-
-    def __iter__(self) -> Iterator[_OpenCall]:
-        return iter(self._calls)
-
-    def extend(self, delta: JSON) -> None:
-        """Add a delta to its call, or begin a call.
-
-        Calls of every index are also under the key None: a delta may have no index.
-        """
-        index = position_of(delta.get("index"))
-        call = self._find(index, delta)
-        if call is None:
-            call = _OpenCall(index=index)
-            self._calls.append(call)
-            self._last[index] = self._last[None] = call
-        call.extend(delta)
-        if call.id:
-            self._by_id[call.index, call.id] = self._by_id[None, call.id] = call
-
-    def _find(self, index: int | None, delta: JSON) -> _OpenCall | None:
-        """Return the call that a delta continues; None if it begins one.
-
-        The id decides if there is one, since some endpoints give every call the index 0 or
-        none; else the index decides. A second name under one index is another call, unless
-        the arguments of the first one are incomplete.
-        """
-        call_id = text_of(delta.get("id"))
-        name = text_of(mapping_of(delta.get("function")).get("name"))
-        same_id = self._by_id.get((index, call_id)) if call_id else None
-        last = self._last.get(index)
-        if same_id is not None or last is None:
-            return same_id
-        return None if name and last.is_over(call_id) else last
-
-
-@dataclass(slots=True, kw_only=True)
-class _OpenCall:
-    """A call of a stream, with the pieces received so far."""
-
-    index: int | None
-    id: str = ""
-    name: str = ""
-    arguments: list[str] = field(default_factory=list)
-    extra_content: object = None
-    end: ObjectEnd = field(default_factory=ObjectEnd)
-
-    def is_over(self, next_id: str) -> bool:
-        """True if a delta with a name and this id begins another call."""
-        if not self.name:
-            return False
-        if next_id and self.id:
-            return next_id != self.id
-        return self.end.is_over
-
-    def extend(self, delta: JSON) -> None:
-        function = mapping_of(delta.get("function"))
-        self.id = self.id or text_of(delta.get("id"))
-        self.name = self.name or text_of(function.get("name"))
-        self.extra_content = delta.get("extra_content") or self.extra_content
-        arguments = function.get("arguments")
-        if isinstance(arguments, str):
-            self.arguments.append(arguments)
-            self.end.feed(arguments)
-        elif arguments is not None:
-            self.arguments = [arguments_text(arguments)]
-            self.end = ObjectEnd()
-            self.end.feed(self.arguments[0])
-
-    def whole(self) -> dict[str, Any]:
-        function = {"name": self.name, "arguments": "".join(self.arguments)}
-        return {"id": self.id, "function": function, "extra_content": self.extra_content}
 
 
 class _Detail:

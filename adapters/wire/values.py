@@ -22,6 +22,7 @@ __all__ = [
     "mended",
     "mended_value",
     "named_of",
+    "objects_of",
     "position_of",
     "readable",
     "text_of",
@@ -60,6 +61,11 @@ def mapping_of(value: object) -> Mapping[str, Any]:
 def list_of(value: object) -> list[Any]:
     """Return the value if it is an array, else an empty one."""
     return value if isinstance(value, list) else []
+
+
+def objects_of(value: object) -> list[dict[str, Any]]:
+    """Return the objects of an array of parsed JSON, else nothing."""
+    return [each for each in list_of(value) if isinstance(each, dict)]
 
 
 def count_of(value: object) -> int:

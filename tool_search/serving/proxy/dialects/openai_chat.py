@@ -13,10 +13,20 @@ from functools import partial
 from uuid import uuid4
 
 from tool_search.adapters.hosts.chain import ChainItem
+from tool_search.adapters.openai_chat.parts import (
+    StreamedCalls,
+    called_name,
+    defined_in,
+    extend,
+    function_name,
+    instructed,
+    message_text,
+    required_names,
+)
 from tool_search.adapters.openai_chat.wire import to_wire
+from tool_search.adapters.wire.values import objects_of
 from tool_search.core.messages import RequestPlan
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.values.json import read_object
 from tool_search.serving.proxy.dialects.base import (
     JSON,
     CallAnswers,
@@ -28,14 +38,11 @@ from tool_search.serving.proxy.dialects.base import (
     WireTool,
     without_space,
 )
-from tool_search.serving.proxy.dialects.openai import OpenAIDialect, item_text, summed_usage
+from tool_search.serving.proxy.dialects.openai import OpenAIDialect, summed_usage
 
 __all__ = ["OpenAIChat"]
 
-_SYSTEM = ("system", "developer")
 _MAX_CHOICES = 1
-# Fields of a delta that come once, or are repeated, and never come in pieces.
-_WHOLE = ("id", "type", "role", "name")
 _usage = partial(summed_usage, before="prompt_tokens", after="completion_tokens")
 
 
@@ -61,9 +68,9 @@ class OpenAIChat(OpenAIDialect):
         own: list[WireTool] = []
         others: list[JSON] = []
         for entry in body.get("tools") or ():
-            function = entry.get("function") if entry.get("type") == "function" else None
-            if isinstance(function, dict) and isinstance(function.get("name"), str):
-                own.append(WireTool(entry, function["name"]))
+            name = function_name(entry) if entry.get("type") == "function" else ""
+            if name:
+                own.append(WireTool(entry, name))
             else:
                 others.append(entry)
         return own, others
@@ -80,36 +87,18 @@ class OpenAIChat(OpenAIDialect):
 
     def required_tools(self, body: JSON) -> list[tuple[str | None, str]]:
         """Return the namespaces and names that `tool_choice` names."""
-        choice = body.get("tool_choice")
-        if not isinstance(choice, dict):
-            return []
-        allowed = choice.get("allowed_tools")
-        named = allowed.get("tools") if isinstance(allowed, dict) else [choice]
-        functions = (each.get("function") for each in named or () if isinstance(each, dict))
-        return [(None, str(f["name"])) for f in functions if isinstance(f, dict) and "name" in f]
+        return [(None, name) for name in required_names(body)]
 
     def write_system(self, body: JSON, instruct: Callable[[str], str]) -> None:
         """Put the instructions of a search into a request, which is changed in place."""
-        messages = self.items(body)
-        first = messages[0] if messages and messages[0].get("role") in _SYSTEM else None
-        if first is None:
-            body["messages"] = [{"role": "system", "content": instruct("")}, *messages]
-            return
-        content = first.get("content")
-        if isinstance(content, list):
-            before = item_text(first)
-            more = [] if instruct(before) == before else [{"type": "text", "text": instruct("")}]
-            body["messages"] = [{**first, "content": [*content, *more]}, *messages[1:]]
-        else:
-            text = instruct(content if isinstance(content, str) else "")
-            body["messages"] = [{**first, "content": text}, *messages[1:]]
+        body["messages"] = instructed(self.items(body), instruct)
 
     def chain_item(self, item: JSON) -> ChainItem | None:
         """Return what no client changes of an item; None for one that clients may drop."""
-        ids = [str(call.get("id")) for call in _calls(item)]
+        ids = [str(call.get("id")) for call in objects_of(item.get("tool_calls"))]
         if item.get("role") == "tool":
             ids = [str(item.get("tool_call_id"))]
-        text = "" if ids else item_text(item)
+        text = "" if ids else message_text(item)
         text = without_space(text) if self.is_reply(item) else text
         return ChainItem(str(item.get("role")), text, tuple(ids))
 
@@ -120,8 +109,8 @@ class OpenAIChat(OpenAIDialect):
     def calls(self, item: JSON) -> list[WireCall]:
         """Return the calls in an item of the model, in order."""
         return [
-            WireCall(str(call.get("id")), _called(call), str(called.get("arguments") or ""))
-            for call in _calls(item)
+            WireCall(str(call.get("id")), called_name(call), str(called.get("arguments") or ""))
+            for call in objects_of(item.get("tool_calls"))
             for called in (call.get("function") or {},)
         ]
 
@@ -148,12 +137,12 @@ class OpenAIChat(OpenAIDialect):
 
     def defined(self, item: JSON) -> list[tuple[str | None, str]]:
         """Return the functions that a system message defines; none has a namespace."""
-        return [(None, name) for name in map(_function_name, _definitions(item))]
+        return [(None, name) for name in map(function_name, defined_in(item))]
 
     def without_defined(self, item: JSON, known: Collection[tuple[str | None, str]]) -> JSON | None:
         """Return a system message without functions that are defined: Kimi refuses a second one."""
-        new = [each for each in _definitions(item) if (None, _function_name(each)) not in known]
-        if len(new) == len(_definitions(item)):
+        new = [each for each in defined_in(item) if (None, function_name(each)) not in known]
+        if len(new) == len(defined_in(item)):
             return item
         return {**item, "tools": new} if new else None
 
@@ -161,13 +150,13 @@ class OpenAIChat(OpenAIDialect):
         """Return the system message from which on functions are defined."""
         return {"role": "system", "tools": self.write_plain(tools)}
 
-    def with_definitions(
+    def withdefined_in(
         self, items: Sequence[JSON], tool_of: Callable[[str], WireTool | None]
     ) -> list[JSON]:
         """Return results whose definitions are as the client wrote them."""
         return [
             {**item, "tools": [_as_written(each, tool_of) for each in defined]}
-            if (defined := _definitions(item))
+            if (defined := defined_in(item))
             else item
             for item in items
         ]
@@ -179,8 +168,8 @@ class OpenAIChat(OpenAIDialect):
         """
         rest = list(items)
         own = next((i for i, each in enumerate(rest) if each.get("role") != "tool"), len(rest))
-        results = [item for item in later if not _definitions(item)]
-        definitions = [item for item in later if _definitions(item)]
+        results = [item for item in later if not defined_in(item)]
+        definitions = [item for item in later if defined_in(item)]
         return [*results, *rest[:own], *definitions, *rest[own:]]
 
     def stream(self, holds: Callable[[str, str | None], bool], body: JSON) -> ReplyStream:
@@ -215,10 +204,9 @@ class _ChunkStream(ReplyStream):
     def begin_step(self) -> None:
         """Prepare for the chunks of the provider's next completion."""
         self._message: JSON = {}
+        self._calls = StreamedCalls()
         self._held: dict[int, bool] = {}
         self._indexes: dict[int, int] = {}
-        self._places: dict[object, int] = {}
-        self._places_by_id: dict[tuple[object, str], int] = {}
         self._reason: object = None
         self._usage: JSON | None = None
 
@@ -256,7 +244,7 @@ class _ChunkStream(ReplyStream):
     def _visible(self, delta: JSON) -> JSON:
         """Return the part of a delta that the client sees, and keep the whole."""
         calls = delta.pop("tool_calls", None) or ()
-        _extend(self._message, delta)
+        extend(self._message, delta)
         if "role" in delta and self.has_begun:
             del delta["role"]
         shown = [call for each in calls for call in self._visible_call(each)]
@@ -269,56 +257,32 @@ class _ChunkStream(ReplyStream):
         return delta
 
     def _visible_call(self, piece: JSON) -> Iterator[JSON]:
-        calls: list[JSON] = self._message.setdefault("tool_calls", [])
-        index = self._place(piece, calls)
-        call = calls[index]
-        _extend(call, {key: value for key, value in piece.items() if key != "index"})
-        name = _called(call)
-        if index not in self._held and name:
-            self._held[index] = self.holds(name, None)
-            if not self._held[index]:
-                self._indexes[index] = self._next_index
+        call = self._calls.extend(piece)
+        place = call.place
+        if place not in self._held and call.name:
+            self._held[place] = self.holds(call.name, None)
+            if not self._held[place]:
+                self._indexes[place] = self._next_index
                 self._next_index += 1
                 # Pieces that came before the name.
-                yield {"index": self._indexes[index], **call}
+                yield {"index": self._indexes[place], **call.whole()}
                 return
-        if self._held.get(index) is False:
-            yield {**piece, "index": self._indexes[index]}
-
-    def _place(self, piece: JSON, calls: list[JSON]) -> int:
-        """Return the place of a piece's call, and begin a call if it is another one.
-
-        The id decides if there is one, since some services give every call the index 0 or
-        none, as Google's does; else the index.
-        """
-        key, call_id = piece.get("index"), piece.get("id")
-        name = _called(piece)
-        last = self._places.get(key)
-        known = self._places_by_id.get((key, call_id)) if call_id else None
-        place = last if known is None else known
-        if known is None and last is not None and name and _is_over(calls[last], call_id):
-            place = None
-        if place is None:
-            place = len(calls)
-            calls.append({})
-        self._places[key] = place
-        if call_id:
-            self._places_by_id[key, call_id] = place
-        return place
+        if self._held.get(place) is False:
+            yield {**piece, "index": self._indexes[place]}
 
     def reply(self) -> JSON:
         """Return the provider's last completion, as a whole one would have come."""
-        for call in self._message.get("tool_calls") or ():
-            # Some services give calls no id, and a result needs one.
-            call["id"] = call.get("id") or f"call_{uuid4().hex}"
+        # Some services give calls no id, and a result needs one.
+        calls = [call.whole(f"call_{uuid4().hex}") for call in self._calls.calls]
         message = {"role": "assistant", "content": None, **self._message}
+        message |= {"tool_calls": calls} if calls else {}
         choice = {"index": 0, "message": message, "finish_reason": self._reason}
         return {**self._base, "choices": [choice], "usage": self._usage}
 
     def release(self, call_id: str, visible: VisibleCall) -> Iterator[SentEvent]:
         """Yield the chunk of a call that was held back."""
-        kept = next(c for c in _calls(self._message) if str(c.get("id")) == call_id)
-        call = {"index": self._next_index, **_under(kept, visible)}
+        kept = next(call for call in self._calls.calls if call.id == call_id)
+        call = {"index": self._next_index, **_under(kept.whole(), visible)}
         self._next_index += 1
         yield self._chunk({"tool_calls": [call]}, None)
 
@@ -347,65 +311,19 @@ class _ChunkStream(ReplyStream):
         return b"data: [DONE]\n\n"
 
 
-def _extend(whole: JSON, delta: JSON) -> None:
-    """Add a piece: texts and lists grow, except for ids and names of kinds."""
-    for key, value in delta.items():
-        known = whole.get(key)
-        if isinstance(value, dict) and isinstance(known, dict):
-            _extend(known, value)
-        elif isinstance(value, str) and isinstance(known, str):
-            whole[key] = known if key in _WHOLE else known + value
-        elif isinstance(value, list) and isinstance(known, list):
-            whole[key] = [*known, *value]
-        elif value is not None or key not in whole:
-            whole[key] = dict(value) if isinstance(value, dict) else value
-
-
 def _choice(reply: JSON) -> JSON:
     choices = reply.get("choices")
     return choices[0] if isinstance(choices, list) and choices else {}
 
 
-def _is_over(call: JSON, next_id: object) -> bool:
-    """True if a piece with a name and this id begins another call."""
-    if not _called(call):
-        return False
-    if next_id and call.get("id"):
-        return bool(next_id != call["id"])
-    function = call.get("function") or {}
-    return read_object(str(function.get("arguments") or "")) not in (None, {})
-
-
-def _definitions(item: JSON) -> list[JSON]:
-    """Return the definitions in a system message, which replies and results do not have."""
-    tools = item.get("tools") if item.get("role") in _SYSTEM else None
-    return [each for each in tools if isinstance(each, dict)] if isinstance(tools, list) else []
-
-
-def _function_name(definition: JSON) -> str:
-    function = definition.get("function")
-    return str(function.get("name")) if isinstance(function, dict) else ""
-
-
 def _as_written(definition: JSON, tool_of: Callable[[str], WireTool | None]) -> JSON:
-    tool = tool_of(_function_name(definition))
+    tool = tool_of(function_name(definition))
     return definition if tool is None else tool.definition
 
 
 def _message(reply: JSON) -> JSON:
     message = _choice(reply).get("message")
     return dict(message) if isinstance(message, dict) else {}
-
-
-def _calls(item: JSON) -> list[JSON]:
-    calls = item.get("tool_calls")
-    return [c for c in calls if isinstance(c, dict)] if isinstance(calls, list) else []
-
-
-def _called(call: JSON) -> str:
-    """Return the name that a call has, of a function or of a custom tool; empty: not yet."""
-    inner = call.get("function") or call.get("custom")
-    return str(inner.get("name") or "") if isinstance(inner, dict) else ""
 
 
 def _under(call: JSON, visible: VisibleCall) -> JSON:
@@ -420,8 +338,8 @@ def _visible_message(replies: Sequence[JSON], answers: CallAnswers) -> JSON:
     calls: list[JSON] = []
     for reply in replies:
         message = _message(reply)
-        own, released = _calls(message), []
-        _extend(merged, {key: value for key, value in message.items() if key != "tool_calls"})
+        own, released = objects_of(message.get("tool_calls")), []
+        extend(merged, {key: value for key, value in message.items() if key != "tool_calls"})
         for call in own:
             call_id = str(call.get("id"))
             shown = answers.get(call_id)
