@@ -14,7 +14,7 @@ from functools import cache
 from itertools import groupby
 from typing import Any, Unpack
 
-from tool_search.adapters.anthropic.reply import is_search_block
+from tool_search.adapters.anthropic.parts import blocks_of, is_search_block, references_in
 from tool_search.adapters.wire.arguments import arguments_object
 from tool_search.adapters.wire.searches import (
     HistoryOptions,
@@ -99,7 +99,7 @@ def _turns(messages: Iterable[JSON]) -> Iterator[_Turn]:
     listed = [fields_of(message) for message in messages]
     for role, group in groupby(enumerate(listed), key=lambda entry: text_of(entry[1].get("role"))):
         entries = list(group)
-        blocks = tuple(tuple(_blocks(message)) for _, message in entries)
+        blocks = tuple(tuple(blocks_of(message)) for _, message in entries)
         yield _Turn(role=role, place=entries[0][0], messages=blocks)
 
 
@@ -111,13 +111,6 @@ def _by_id(turns: Iterable[_Turn], kind: str, key: str) -> dict[str, JSON]:
             if block.get("type") == kind:
                 found.setdefault(label_of(block.get(key)), block)
     return found
-
-
-def _blocks(message: JSON) -> list[JSON]:
-    content = message.get("content")
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return mappings_of(content)
 
 
 @dataclass(slots=True)
@@ -209,7 +202,8 @@ class _Reader(HistoryReader):
 
     def _server_search(self, block: JSON, reply: _Reply) -> Iterator[Message]:
         wire_id = label_of(block.get("id"))
-        found = fields_of(fields_of(self.found.get(wire_id)).get("content"))
+        answer = self.found.get(wire_id, {})
+        found = fields_of(answer.get("content"))
         query = query_of(fields_of(block.get("input")))
         code = text_of(found.get("error_code"))
         if code or not found:
@@ -217,7 +211,7 @@ class _Reader(HistoryReader):
                 query=query, error=f"search is unavailable: {code or 'it was interrupted'}"
             )
         else:
-            result = self._result(query, mappings_of(found.get("tool_references")))
+            result = self._result(query, references_in(answer))
         # The service refuses its own ids in an ordinary result.
         call_id = f"search_{wire_id.removeprefix('srvtoolu_')}"
         call = self.search_call(call_id, query)
@@ -231,7 +225,7 @@ class _Reader(HistoryReader):
 
     def _call(self, block: JSON) -> ToolCall:
         call_id = label_of(block.get("id"))
-        if _references(self.results.get(call_id)):
+        if references_in(self.results.get(call_id, {})):
             return self.own_search_call(call_id, fields_of(block.get("input")))
         return self.call(call_id, block.get("name"), block.get("input"))
 
@@ -247,7 +241,7 @@ class _Reader(HistoryReader):
         for block in results:
             yield self._tool(block)
         rest = [block for block in blocks if block.get("type") != "tool_result"]
-        if any(map(_references, results)):
+        if any(map(references_in, results)):
             # Clients add a line after references: the user did not write it.
             rest = [
                 b for b in rest if text_of(b.get("text")).strip() not in _lines_after_references()
@@ -259,12 +253,12 @@ class _Reader(HistoryReader):
     def _tool(self, block: JSON) -> Message:
         call_id = label_of(block.get("tool_use_id"))
         call = fields_of(self.calls.get(call_id))
-        references = _references(block)
+        references = references_in(block)
         if references:
             query = query_of(fields_of(call.get("input")))
             result = self._result(query, references)
             return self.search_message(call_id, result)
-        content = _blocks(block)
+        content = blocks_of(block)
         message = Message(
             role="tool",
             tool_call_id=call_id,
@@ -303,10 +297,6 @@ class _Reader(HistoryReader):
 def _lines_after_references() -> frozenset[str]:
     """Return the lines after references: ours in each language, and Claude Code's."""
     return frozenset({"Tool loaded.", *(locale(each)["search.loaded"] for each in LANGUAGES)})
-
-
-def _references(block: JSON | None) -> list[JSON]:
-    return [part for part in _blocks(block or {}) if part.get("type") == "tool_reference"]
 
 
 def _kept_blocks(blocks: Iterable[JSON]) -> list[dict[str, Any]]:

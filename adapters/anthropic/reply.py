@@ -8,9 +8,10 @@ from or written to the cache); "Tool search tool" (blocks of a server-side searc
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
+from tool_search.adapters.anthropic.parts import StreamedBlock, blocks_text, is_search_block
 from tool_search.adapters.sdk.failures import (
     ReplyFailedError,
     foreign_reply,
@@ -27,7 +28,6 @@ from tool_search.adapters.wire.values import (
 )
 from tool_search.core.messages import NativeReply, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.values.json import read_object
 from tool_search.providers.base import (
     CallDelta,
     ReplyDelta,
@@ -37,7 +37,7 @@ from tool_search.providers.base import (
     Usage,
 )
 
-__all__ = ["StreamedReply", "from_wire", "is_search_block"]
+__all__ = ["StreamedReply", "from_wire"]
 
 JSON = Mapping[str, Any]
 
@@ -60,16 +60,8 @@ _COUNTS = (
     "cache_creation_input_tokens",
 )
 _CUTTING = ("length", "refusal")
-_SEARCH_TOOL = "tool_search_tool"
 _MAX_DETAIL_CHARS = 300
 _NEUTRAL = ("text", "tool_use")
-# For each kind of delta: the field with its text, and the block's field that the text extends.
-_DELTAS = {
-    "text_delta": ("text", "text"),
-    "thinking_delta": ("thinking", "thinking"),
-    "signature_delta": ("signature", "signature"),
-    "input_json_delta": ("partial_json", "input"),
-}
 
 
 def from_wire(
@@ -107,7 +99,7 @@ def from_wire(
     whole = [b for place, b in placed if place not in cut or b.get("type") in _NEUTRAL]
     return reply_end(
         reply,
-        text="".join(text_of(b.get("text")) for _, b in placed if b.get("type") == "text"),
+        text=blocks_text(block for _, block in placed),
         calls=calls,
         native=_native(whole, calls, profile),
         reason="calls" if calls and reason in ("answer", "other") else reason,
@@ -141,51 +133,6 @@ def _detail(details: object) -> str:
     return ": ".join(filter(None, parts))[:_MAX_DETAIL_CHARS]
 
 
-def is_search_block(block: JSON) -> bool:
-    """True if a block belongs to Claude's own server-side tool search."""
-    kind = block.get("type")
-    if kind == "server_tool_use":
-        return text_of(block.get("name")).startswith(_SEARCH_TOOL)
-    return kind == "tool_search_tool_result"
-
-
-@dataclass(slots=True)
-class _OpenBlock:
-    """A block of a stream, with the pieces received so far."""
-
-    start: JSON
-    position: int
-    pieces: dict[str, list[str]] = field(default_factory=dict)
-    is_closed: bool = False
-
-    @property
-    def kind(self) -> str:
-        return text_of(self.start.get("type"))
-
-    @property
-    def is_slow(self) -> bool:
-        """True while silence is expected: before its first piece, in thinking, in a call.
-
-        The service sends a call's arguments by whole values, each once it is written.
-        Source: Anthropic, "Streaming Messages", input JSON delta.
-        """
-        if self.is_closed:
-            return False
-        return not self.pieces or self.kind in ("thinking", "tool_use")
-
-    def whole(self) -> dict[str, Any]:
-        """Return the block with its pieces; a call's arguments as the model wrote them."""
-        block = dict(self.start)
-        for key, pieces in self.pieces.items():
-            if key != "input":
-                block[key] = "".join([text_of(block.get(key)), *pieces])
-        written = "".join(self.pieces.get("input", ()))
-        if written.strip():
-            # Broken or not: `from_wire` takes text too. What the service runs is an object.
-            block["input"] = written if self.kind == "tool_use" else read_object(written) or {}
-        return block
-
-
 class StreamedReply(ReplyReader):
     """A reader of one streamed reply, event by event."""
 
@@ -193,8 +140,8 @@ class StreamedReply(ReplyReader):
         super().__init__(plan, profile)
         self._canonical = canonical_names(plan, profile.name_rule)
         self._message: dict[str, Any] = {"usage": {}}
-        self._blocks: list[_OpenBlock] = []
-        self._by_index: dict[int, _OpenBlock] = {}
+        self._blocks: list[StreamedBlock] = []
+        self._by_index: dict[int, StreamedBlock] = {}
 
     def read(self, event: object) -> Iterator[ReplyEvent]:
         """Yield what an event adds to the reply."""
@@ -234,41 +181,39 @@ class StreamedReply(ReplyReader):
         counted = known(usage)
         self._message["usage"] |= {key: counted[key] for key in _COUNTS if key in counted}
 
-    def _block(self, event: JSON) -> _OpenBlock | None:
+    def _block(self, event: JSON) -> StreamedBlock | None:
         """Return the block that an event extends: by its index, or else the last one."""
         index = position_of(event.get("index"))
         if index is None:
             return self._blocks[-1] if self._blocks else None
         return self._by_index.get(index)
 
-    def _add(self, index: int | None, start: JSON) -> _OpenBlock:
-        block = _OpenBlock(start, self.progress.calls)
+    def _add(self, event: JSON, block: StreamedBlock) -> None:
         self._blocks.append(block)
+        index = position_of(event.get("index"))
         if index is not None:
             self._by_index[index] = block
         if block.kind == "tool_use":
             self.progress.calls += 1
-        return block
 
     def _open(self, event: JSON) -> Iterator[ReplyEvent]:
         self.progress.count_event()
         start = mapping_of(event.get("content_block"))
-        self._add(position_of(event.get("index")), start)
+        self._add(event, StreamedBlock(start, self.progress.calls))
         if start.get("type") == "text" and text_of(start.get("text")):
             yield ReplyDelta(start["text"])
 
     def _extend(self, event: JSON) -> Iterator[ReplyEvent]:
         delta = mapping_of(event.get("delta"))
-        kind = text_of(delta.get("type"))
-        text = text_of(delta.get(_DELTAS[kind][0])) if kind in _DELTAS else ""
+        known = self._block(event)
+        block = known or StreamedBlock({"type": "text", "text": ""}, self.progress.calls)
+        text = block.extend(delta)
         if not text:
             return
-        block = self._block(event)
-        if block is None:
-            block = self._add(position_of(event.get("index")), {"type": "text", "text": ""})
+        if known is None:
+            self._add(event, block)
         self.progress.count_text(text)
-        block.pieces.setdefault(_DELTAS[kind][1], []).append(text)
-        if kind == "text_delta":
+        if delta["type"] == "text_delta":
             yield ReplyDelta(text)
 
     def _close(self, event: JSON) -> Iterator[ReplyEvent]:

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Unpack
 from urllib.parse import unquote_to_bytes
 
+from tool_search.adapters.anthropic.parts import EMPTY_TEXT, THINKING
 from tool_search.adapters.wire.arguments import arguments_object
 from tool_search.adapters.wire.requests import (
     RequestOptions,
@@ -54,9 +55,6 @@ MAX_TOKENS = 32_000
 """Limit of a reply's tokens for an unknown model; the field is required."""
 
 _BREAKPOINT = {"type": "ephemeral"}
-_THINKING = frozenset({"thinking", "redacted_thinking"})
-# Text of a message without content: a request with an empty message is refused.
-_EMPTY_TEXT = "…"
 
 
 def to_wire(
@@ -184,7 +182,7 @@ def _is_begun_without_thinking(messages: Sequence[Mapping[str, Any]], thinking: 
     if len(messages) < 2 or messages[-2]["role"] != "assistant":
         return False
     answers = any(block["type"] == "tool_result" for block in messages[-1]["content"])
-    return answers and messages[-2]["content"][0]["type"] not in _THINKING
+    return answers and messages[-2]["content"][0]["type"] not in THINKING
 
 
 @dataclass(slots=True)
@@ -214,14 +212,14 @@ def _messages(
             is_result = block["type"] == "tool_result"
             (turns[-1].results if is_result else turns[-1].rest).append(block)
     if start == 0 and (not turns or turns[0].role != "user"):
-        turns.insert(0, _Turn("user", rest=[{"type": "text", "text": _EMPTY_TEXT}]))
+        turns.insert(0, _Turn("user", rest=[{"type": "text", "text": EMPTY_TEXT}]))
     return [{"role": turn.role, "content": [*turn.results, *turn.rest]} for turn in turns]
 
 
 def _with_breakpoint(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the blocks with a cache breakpoint on the last one that may have it."""
     for index in range(len(blocks) - 1, -1, -1):
-        if blocks[index]["type"] not in _THINKING:
+        if blocks[index]["type"] not in THINKING:
             block = {**blocks[index], "cache_control": _BREAKPOINT}
             return [*blocks[:index], block, *blocks[index + 1 :]]
     return blocks
@@ -234,7 +232,7 @@ def _blocks(message: Message, profile: ProviderProfile) -> list[dict[str, Any]]:
         return _result(message, profile, own)
     parts = _parts(message.content)
     if message.role == "user":
-        return [dict(block) for block in own] or parts or [{"type": "text", "text": _EMPTY_TEXT}]
+        return [dict(block) for block in own] or parts or [{"type": "text", "text": EMPTY_TEXT}]
     native = _native(message, own if profile.returns_reasoning else (), profile.name_rule)
     if native and _call_ids(native) == [wire_id(call.id) for call in message.tool_calls]:
         return [*_missing_thinking(native, profile), *native]
@@ -247,7 +245,7 @@ def _missing_thinking(
 ) -> Iterator[dict[str, Any]]:
     """Yield the thinking that a compatible endpoint wants before calls, if it wants any."""
     kinds = {block["type"] for block in blocks}
-    if profile.missing_reasoning is not None and "tool_use" in kinds and not kinds & _THINKING:
+    if profile.missing_reasoning is not None and "tool_use" in kinds and not kinds & THINKING:
         yield {"type": "thinking", "thinking": profile.missing_reasoning, "signature": ""}
 
 
@@ -260,14 +258,14 @@ def _native(
     search tool.
     """
     names = {
-        wire_id(call.id): wire_name(call.name or _EMPTY_TEXT, rule) for call in message.tool_calls
+        wire_id(call.id): wire_name(call.name or EMPTY_TEXT, rule) for call in message.tool_calls
     }
     return [_with_wire_name(b, names) if b["type"] == "tool_use" else dict(b) for b in blocks]
 
 
 def _with_wire_name(block: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     call_id = wire_id(block["id"])
-    return {**block, "id": call_id, "name": names.get(call_id, _EMPTY_TEXT)}
+    return {**block, "id": call_id, "name": names.get(call_id, EMPTY_TEXT)}
 
 
 def _call_ids(blocks: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -278,7 +276,7 @@ def _call(call: ToolCall, rule: NameRule) -> dict[str, Any]:
     return {
         "type": "tool_use",
         "id": wire_id(call.id),
-        "name": wire_name(call.name or _EMPTY_TEXT, rule),
+        "name": wire_name(call.name or EMPTY_TEXT, rule),
         "input": arguments_object(call),
     }
 
@@ -304,11 +302,11 @@ def _result(
     if message.is_error:
         # An error takes text alone.
         texts = [compact_json([r["tool_name"] for r in references])] if references else []
-        result["content"] = "\n".join([*texts, message.text]).strip() or _EMPTY_TEXT
+        result["content"] = "\n".join([*texts, message.text]).strip() or EMPTY_TEXT
         return [result]
     texts_and_images = _parts(parts)
     given = [dict(block) for block in own]
-    result["content"] = references or given or texts_and_images or _EMPTY_TEXT
+    result["content"] = references or given or texts_and_images or EMPTY_TEXT
     return [result, *(texts_and_images if references else ())]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tool_search.adapters.wire.arguments import ObjectEnd, arguments_text
-from tool_search.adapters.wire.values import mapping_of, objects_of, position_of, text_of
+from tool_search.adapters.wire.values import mapping_of, mappings_of, position_of, text_of
 
 __all__ = [
     "SYSTEM",
@@ -40,7 +40,7 @@ def message_text(message: JSON) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
-    return "".join(text_of(part.get("text")) for part in objects_of(content))
+    return "".join(text_of(part.get("text")) for part in mappings_of(content))
 
 
 def function_name(definition: JSON) -> str:
@@ -55,14 +55,14 @@ def called_name(call: JSON) -> str:
 
 def defined_in(message: JSON) -> list[dict[str, Any]]:
     """Return the definitions in a system message, which replies and results do not have."""
-    return objects_of(message.get("tools")) if message.get("role") in SYSTEM else []
+    return mappings_of(message.get("tools")) if message.get("role") in SYSTEM else []
 
 
 def required_names(body: JSON) -> list[str]:
     """Return the names of the functions that the `tool_choice` of a request names."""
     choice = mapping_of(body.get("tool_choice"))
     allowed = choice.get("allowed_tools")
-    named = objects_of(allowed.get("tools")) if isinstance(allowed, Mapping) else [choice]
+    named = mappings_of(allowed.get("tools")) if isinstance(allowed, Mapping) else [choice]
     return list(filter(None, map(function_name, named)))
 
 

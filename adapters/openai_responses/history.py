@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Unpack
 
-from tool_search.adapters.openai_responses.items import own_items, says_more
+from tool_search.adapters.openai_responses.parts import functions_in, own_items, says_more
 from tool_search.adapters.wire.arguments import arguments_object
 from tool_search.adapters.wire.searches import (
     HistoryOptions,
@@ -24,7 +24,6 @@ from tool_search.adapters.wire.searches import (
 from tool_search.adapters.wire.values import (
     fields_of,
     label_of,
-    mappings_of,
     text_of,
 )
 from tool_search.core.conversation.history import results_in_place
@@ -273,8 +272,4 @@ def _without_messages(items: Iterable[JSON]) -> list[JSON]:
 
 def _names(item: JSON) -> list[str]:
     """Return the names of the functions that an item declares, those in namespaces too."""
-    names = []
-    for tool in mappings_of(item.get("tools")):
-        members = mappings_of(tool.get("tools")) if tool.get("type") == "namespace" else [tool]
-        names += [label_of(member.get("name")) for member in members]
-    return names
+    return [label_of(function.get("name")) for _, function in functions_in(item.get("tools"))]

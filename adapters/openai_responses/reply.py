@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tool_search.adapters.openai_responses.items import (
+from tool_search.adapters.openai_responses.parts import (
+    ENDS,
     is_call,
     message_text,
     own_items,
@@ -58,7 +59,6 @@ _INCOMPLETE: dict[str, StopReason] = {
     "content_filter": "refusal",
 }
 _CUTTING = ("length", "refusal")
-_ENDS = ("response.completed", "response.incomplete", "response.failed")
 _TEXT_DELTAS = ("response.output_text.delta", "response.refusal.delta")
 _BETWEEN_MESSAGES = "\n\n"
 _SEARCH_NAME = "tool_search"
@@ -175,7 +175,7 @@ class StreamedReply(ReplyReader):
             self._finish_arguments(event)
         elif kind == "response.output_item.done":
             yield from self._close(event)
-        elif kind in _ENDS:
+        elif kind in ENDS:
             self.progress.steps += 1
             self._response = mapping_of(event.get("response"))
             self.progress.is_over = True

@@ -16,7 +16,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
-from tool_search.adapters.openai_responses.items import is_call
+from tool_search.adapters.openai_responses.parts import functions_in, is_call
 from tool_search.adapters.openai_responses.tools import (
     ToolNamespaces,
     definitions,
@@ -35,7 +35,7 @@ from tool_search.adapters.wire.requests import (
     with_extra_body,
     with_tools,
 )
-from tool_search.adapters.wire.values import list_of, mapping_of, text_of
+from tool_search.adapters.wire.values import text_of
 from tool_search.core.catalog.names import wire_id, wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import (
@@ -491,13 +491,11 @@ def _notes(message: Message) -> Iterator[str]:
 def loaded_by(items: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield the namespace and the name of each function that the service's searches loaded."""
     for item in items:
-        if item.get("type") != "tool_search_output":
-            continue
-        for tool in map(mapping_of, list_of(item.get("tools"))):
-            own = text_of(tool.get("name"))
-            members = list_of(tool.get("tools")) if tool.get("type") == "namespace" else [tool]
-            names = (text_of(mapping_of(member).get("name")) for member in members)
-            yield from ((own, name) for name in names if name)
+        if item.get("type") == "tool_search_output":
+            for namespace, function in functions_in(item.get("tools")):
+                name = text_of(function.get("name"))
+                if name:
+                    yield (name if namespace is None else namespace), name
 
 
 def _content(content: str | Sequence[ContentPart]) -> str | list[Mapping[str, Any]]:

@@ -22,7 +22,6 @@ __all__ = [
     "mended",
     "mended_value",
     "named_of",
-    "objects_of",
     "position_of",
     "readable",
     "text_of",
@@ -63,11 +62,6 @@ def list_of(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def objects_of(value: object) -> list[dict[str, Any]]:
-    """Return the objects of an array of parsed JSON, else nothing."""
-    return [each for each in list_of(value) if isinstance(each, dict)]
-
-
 def count_of(value: object) -> int:
     """Return the value if it is a number of tokens, else 0."""
     number = position_of(value)
@@ -94,9 +88,6 @@ def known(value: object) -> dict[str, Any]:
 
 # Values of another client's history may have any type.
 
-
-JSON = Mapping[str, Any]
-
 _MAX_NAME_CHARS = 200
 
 
@@ -106,16 +97,15 @@ def label_of(value: object) -> str:
     return str(value) if is_number else text_of(value)
 
 
-def fields_of(value: object) -> JSON:
+def fields_of(value: object) -> dict[str, Any]:
     """Return an object's fields; those of an SDK's type too, empty for anything else.
 
     Clients append the replies of an SDK to their messages as they are.
     """
-    if isinstance(value, Mapping):
-        return value
-    dump = getattr(value, "model_dump", None)
-    dumped = dump(mode="json", exclude_unset=True) if callable(dump) else None
-    return dumped if isinstance(dumped, Mapping) else {}
+    if not isinstance(value, Mapping):
+        dump = getattr(value, "model_dump", None)
+        value = dump(mode="json", exclude_unset=True) if callable(dump) else None
+    return value if isinstance(value, dict) else dict(mapping_of(value))
 
 
 def items_of(value: object) -> list[Any]:
@@ -123,7 +113,7 @@ def items_of(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def mappings_of(value: object) -> list[JSON]:
+def mappings_of(value: object) -> list[dict[str, Any]]:
     """Return the objects of a list."""
     return [fields for item in items_of(value) if (fields := fields_of(item))]
 

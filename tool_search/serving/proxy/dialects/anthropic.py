@@ -8,10 +8,23 @@ thinking" (blocks go back unchanged).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from tool_search.adapters.anthropic.parts import (
+    EMPTY_TEXT,
+    THINKING,
+    StreamedBlock,
+    blocks_of,
+    blocks_text,
+    is_search,
+    is_search_block,
+    references_in,
+)
 from tool_search.adapters.anthropic.wire import to_wire
 from tool_search.adapters.hosts.chain import ChainItem
+from tool_search.adapters.wire.values import fields_of, mappings_of
 from tool_search.core.messages import RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.values.json import compact_json, read_json
@@ -26,18 +39,15 @@ from tool_search.serving.proxy.dialects.base import (
     WireCall,
     WireDialect,
     WireTool,
+    summed_usage,
+    visible,
     without_space,
 )
 
 __all__ = ["AnthropicMessages"]
 
 _PLAIN = (None, "custom")
-_SEARCH_TOOL = "tool_search_tool"
-# Text of a message without content: a request with an empty message is refused.
-_EMPTY = "…"
-_THINKING = ("thinking", "redacted_thinking")
-# Texts of a block that come in pieces, by their keys in a delta.
-_TEXTS = ("text", "thinking", "signature")
+_usage = partial(summed_usage, before="", after="output_tokens")
 
 
 class AnthropicMessages(WireDialect):
@@ -61,7 +71,7 @@ class AnthropicMessages(WireDialect):
     def defers(self, body: JSON) -> bool:
         """True if a client defers tools by itself, or refers to them."""
         return any(
-            entry.get("defer_loading") or _is_search(entry) for entry in body.get("tools") or ()
+            entry.get("defer_loading") or is_search(entry) for entry in body.get("tools") or ()
         ) or any(True for item in self.items(body) for _ in _references(item))
 
     def emulated(self, body: JSON) -> Emulated:
@@ -76,8 +86,8 @@ class AnthropicMessages(WireDialect):
             for item in items
             for name in (*_references(item), *(call.name for call in self.calls(item)))
         )
-        searches = any(map(_is_search, tools))
-        shown = [entry for entry in tools if not _is_search(entry)]
+        searches = any(map(is_search, tools))
+        shown = [entry for entry in tools if not is_search(entry)]
         if not searches:
             required = (name for _, name in self.required_tools(body))
             shown = _undeferred(shown, [*found, *required])
@@ -110,30 +120,26 @@ class AnthropicMessages(WireDialect):
             body["system"] = instruct(system if isinstance(system, str) else "")
             return
         # Marks of the cache are on the client's own blocks, so these stay as they are.
-        before = _joined(system)
+        before = blocks_text(mappings_of(system))
         if instruct(before) != before:
             body["system"] = [*system, {"type": "text", "text": instruct("")}]
 
     def chain_item(self, item: JSON) -> ChainItem | None:
         """Return what no client changes of an item; None for one that clients may drop."""
-        blocks = _blocks(item)
+        blocks = blocks_of(item)
         ids = [str(b.get("id")) for b in blocks if b.get("type") == "tool_use"]
         ids += [str(b.get("tool_use_id")) for b in blocks if b.get("type") == "tool_result"]
         # Clients add reminders to messages with results, and take them out later.
-        text = "" if ids else _joined(blocks)
+        text = "" if ids else blocks_text(blocks)
         text = without_space(text) if self.is_reply(item) else text
         return ChainItem(str(item.get("role")), text, tuple(ids))
 
-    def is_reply(self, item: JSON) -> bool:
-        """True for an item of the model."""
-        return item.get("role") == "assistant"
-
     def asked(self, item: JSON) -> str | None:
         """Return the text of the user's message; None for any other item."""
-        blocks = _blocks(item)
+        blocks = blocks_of(item)
         if item.get("role") != "user" or any(b.get("type") == "tool_result" for b in blocks):
             return None
-        return _joined(blocks)
+        return blocks_text(blocks)
 
     def calls(self, item: JSON) -> list[WireCall]:
         """Return the calls in an item of the model, in order."""
@@ -141,7 +147,7 @@ class AnthropicMessages(WireDialect):
             return []
         return [
             WireCall(str(b.get("id")), str(b.get("name")), compact_json(b.get("input") or {}))
-            for b in _blocks(item)
+            for b in blocks_of(item)
             if b.get("type") == "tool_use"
         ]
 
@@ -149,7 +155,7 @@ class AnthropicMessages(WireDialect):
         """Return the ids of the calls that an item answers, and True for those that failed."""
         return [
             (str(b.get("tool_use_id")), bool(b.get("is_error")))
-            for b in _blocks(item)
+            for b in blocks_of(item)
             if b.get("type") == "tool_result"
         ]
 
@@ -176,21 +182,16 @@ class AnthropicMessages(WireDialect):
         """Return the provider's replies as the client sends them back."""
         return self.reply_items({"content": _visible_blocks(replies, answers)})
 
-    def result_items(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
-        """Return the results at the end of a plan's history as items: one message."""
-        message: JSON = to_wire(plan, profile, stream=False)["messages"][-1]
-        return [_without_marks(message)]
-
-    def own_tools(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
-        """Return the `tools` of a plan, in its order."""
-        return [_unmarked(tool) for tool in to_wire(plan, profile, stream=False).get("tools", ())]
+    def wire(self, plan: RequestPlan, profile: ProviderProfile) -> JSON:
+        """Return the request of a plan, without marks of the cache: those are the client's."""
+        return to_wire(plan, replace(profile, cache="automatic"), stream=False)
 
     def with_later(self, items: Iterable[JSON], later: Sequence[JSON]) -> list[JSON]:
         """Return the items after a reply, with results that the client has not seen first."""
         rest = list(items)
         if not rest or rest[0].get("role") != "user":
             return [*later, *rest]
-        blocks = [*(b for item in later for b in _blocks(item)), *_blocks(rest[0])]
+        blocks = [*(b for item in later for b in blocks_of(item)), *blocks_of(rest[0])]
         # A message is refused in which a result follows anything else.
         ordered = sorted(blocks, key=lambda block: block.get("type") != "tool_result")
         return [{**rest[0], "content": ordered}, *rest[1:]]
@@ -231,8 +232,7 @@ class _MessageStream(ReplyStream):
     def begin_step(self) -> None:
         """Prepare for the events of the provider's next message."""
         self._message: JSON = {}
-        self._blocks: dict[int, JSON] = {}
-        self._pieces: dict[int, list[str]] = {}
+        self._blocks: dict[int, StreamedBlock] = {}
         self._indexes: dict[int, int] = {}
         self._delta: JSON = {}
         self._is_complete = False
@@ -270,30 +270,19 @@ class _MessageStream(ReplyStream):
     def _extend(self, data: JSON) -> None:
         index, kind = data["index"], data.get("type")
         if kind == "content_block_start":
-            block = self._blocks[index] = dict(data.get("content_block") or {})
-            is_call = block.get("type") == "tool_use"
-            if not is_call or not self.holds(str(block.get("name")), None):
+            block = self._blocks[index] = StreamedBlock(fields_of(data.get("content_block")))
+            is_call = block.kind == "tool_use"
+            if not is_call or not self.holds(str(block.start.get("name")), None):
                 self._indexes[index] = self._next_index
                 self._next_index += 1
                 self._has_call |= is_call
         elif kind == "content_block_delta" and index in self._blocks:
-            self._extend_block(self._blocks[index], data.get("delta") or {}, index)
-        elif kind == "content_block_stop" and index in self._pieces:
-            self._blocks[index]["input"] = _parsed("".join(self._pieces.pop(index)))
-
-    def _extend_block(self, block: JSON, delta: JSON, index: int) -> None:
-        for key in _TEXTS:
-            if isinstance(delta.get(key), str):
-                block[key] = str(block.get(key) or "") + delta[key]
-        if isinstance(delta.get("partial_json"), str):
-            self._pieces.setdefault(index, []).append(delta["partial_json"])
-        if "citation" in delta:
-            block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+            self._blocks[index].extend(fields_of(data.get("delta")))
 
     def reply(self) -> JSON:
         """Return the provider's last message, as a whole one would have come."""
         usage = self._usages[-1] if self._usages else {}
-        content = [block for _, block in sorted(self._blocks.items())]
+        content = [_with_arguments(block.whole()) for _, block in sorted(self._blocks.items())]
         return {**self._message, **(self._delta.get("delta") or {})} | {
             "content": content,
             "usage": usage,
@@ -304,7 +293,7 @@ class _MessageStream(ReplyStream):
         index = self._next_index
         self._next_index += 1
         self._has_call = True
-        kept = next(b for b in self._blocks.values() if str(b.get("id")) == call_id)
+        kept = next(b.start for b in self._blocks.values() if str(b.start.get("id")) == call_id)
         block = {**kept, "name": visible.name, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": visible.arguments}
         for kind, more in (
@@ -336,56 +325,28 @@ def _undeferred(tools: Sequence[JSON], found: Iterable[str]) -> list[JSON]:
     return [{k: v for k, v in tool.items() if k != "defer_loading"} for tool in shown]
 
 
-def _is_search(entry: JSON) -> bool:
-    """True for the service's own search, whose type has the date of its version."""
-    return str(entry.get("type") or "").startswith(_SEARCH_TOOL)
-
-
 def _references(item: JSON) -> Iterator[str]:
     """Yield the names of tools that results in a message refer to."""
-    for block in _blocks(item):
-        content = block.get("content")
-        if block.get("type") == "tool_search_tool_result" and isinstance(content, dict):
-            content = content.get("tool_references")
-        for part in content if isinstance(content, list) else ():
-            if isinstance(part, dict) and part.get("type") == "tool_reference":
-                yield str(part.get("tool_name"))
+    found = (part for block in blocks_of(item) for part in references_in(block))
+    yield from (str(part.get("tool_name")) for part in found)
 
 
 def _with_names(item: JSON) -> JSON:
     """Return a message whose references are text, without searches of the service."""
     if not isinstance(item.get("content"), list):
         return item
-    blocks = [
-        block
-        for block in _blocks(item)
-        if block.get("type") != "tool_search_tool_result"
-        and not (
-            block.get("type") == "server_tool_use"
-            and str(block.get("name")).startswith(_SEARCH_TOOL)
-        )
-    ]
+    blocks = [block for block in blocks_of(item) if not is_search_block(block)]
     named = [_named(block) for block in blocks]
-    return {**item, "content": named or [{"type": "text", "text": _EMPTY}]}
+    return {**item, "content": named or [{"type": "text", "text": EMPTY_TEXT}]}
 
 
 def _named(block: JSON) -> JSON:
-    content = block.get("content")
-    if block.get("type") != "tool_result" or not isinstance(content, list):
+    references = references_in(block) if block.get("type") == "tool_result" else []
+    if not references:
         return block
-    names = [
-        str(part.get("tool_name"))
-        for part in content
-        if isinstance(part, dict) and part.get("type") == "tool_reference"
-    ]
-    if not names:
-        return block
-    rest = [
-        part
-        for part in content
-        if not (isinstance(part, dict) and part.get("type") == "tool_reference")
-    ]
-    return {**block, "content": [{"type": "text", "text": compact_json(names)}, *rest]}
+    names = compact_json([str(part.get("tool_name")) for part in references])
+    rest = [part for part in block["content"] if part not in references]
+    return {**block, "content": [{"type": "text", "text": names}, *rest]}
 
 
 def _written(entry: ListedTool) -> JSON:
@@ -402,47 +363,22 @@ def _unmarked(tool: JSON) -> JSON:
 
 
 def _without_thinking(message: JSON) -> JSON:
-    blocks = [block for block in _blocks(message) if block.get("type") not in _THINKING]
-    if len(blocks) == len(_blocks(message)):
+    blocks = [block for block in blocks_of(message) if block.get("type") not in THINKING]
+    if len(blocks) == len(blocks_of(message)):
         return message
-    return {**message, "content": blocks or [{"type": "text", "text": _EMPTY}]}
-
-
-def _without_marks(message: JSON) -> JSON:
-    return {**message, "content": [_unmarked(block) for block in _blocks(message)]}
-
-
-def _blocks(item: JSON) -> list[JSON]:
-    content = item.get("content")
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}] if content else []
-    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
-
-
-def _joined(blocks: Iterable[Any]) -> str:
-    return "".join(
-        b["text"]
-        for b in blocks
-        if isinstance(b, dict) and b.get("type") == "text" and isinstance(b.get("text"), str)
-    )
+    return {**message, "content": blocks or [{"type": "text", "text": EMPTY_TEXT}]}
 
 
 def _visible_blocks(replies: Sequence[JSON], answers: CallAnswers) -> list[JSON]:
-    visible: list[JSON] = []
-    for reply in replies:
-        released: list[JSON] = []
-        for block in reply.get("content") or ():
-            call_id = str(block.get("id")) if block.get("type") == "tool_use" else ""
-            if call_id not in answers:
-                visible.append(block)
-                continue
-            shown = answers[call_id]
-            if shown is not None:
-                arguments = _parsed(shown.arguments)
-                released.append({**block, "name": shown.name, "input": arguments})
-        # A stream gives them after the blocks that it passed on at once.
-        visible += released
-    return visible
+    return visible(map(blocks_of, replies), answers, _call_id, _under)
+
+
+def _call_id(block: JSON) -> str | None:
+    return str(block.get("id")) if block.get("type") == "tool_use" else None
+
+
+def _under(block: JSON, seen: VisibleCall) -> JSON:
+    return {**block, "name": seen.name, "input": _parsed(seen.arguments)}
 
 
 def _stop_reason(reason: object, has_call: bool) -> object:
@@ -450,13 +386,10 @@ def _stop_reason(reason: object, has_call: bool) -> object:
     return "end_turn" if reason == "tool_use" and not has_call else reason
 
 
-def _usage(usages: Sequence[JSON]) -> JSON:
-    """Return the input of the last reply and the output of all.
-
-    Clients compute from the input how full the context is; a sum would let them compact early.
-    """
-    output = sum(int(usage.get("output_tokens") or 0) for usage in usages)
-    return {**(usages[-1] if usages else {}), "output_tokens": output}
+def _with_arguments(block: JSON) -> JSON:
+    """Return a block with its arguments, which a stream gives as text, as an object."""
+    given = block.get("input")
+    return {**block, "input": _parsed(given)} if isinstance(given, str) else block
 
 
 def _parsed(text: str) -> Any:

@@ -31,6 +31,8 @@ __all__ = [
     "WireCall",
     "WireDialect",
     "WireTool",
+    "summed_usage",
+    "visible",
     "without_space",
 ]
 
@@ -143,6 +145,52 @@ class Emulated:
     found: tuple[str, ...] = ()
     is_searched: bool = False
     client_search: ClientSearch | None = None
+
+
+def visible(
+    replies: Iterable[Iterable[JSON]],
+    answers: CallAnswers,
+    call_id: Callable[[JSON], str | None],
+    under: Callable[[JSON, VisibleCall], JSON],
+) -> list[JSON]:
+    """Return the parts of replies as the client sees them.
+
+    Calls that were held back follow the other parts of their reply: a stream has passed those
+    on at once.
+
+    Args:
+        replies: The parts of each reply.
+        answers: The calls that were held back.
+        call_id: Returns the id of a call; None for any other part.
+        under: Returns a call in the form in which the client sees it.
+    """
+    shown: list[JSON] = []
+    for parts in replies:
+        released: list[JSON] = []
+        for part in parts:
+            known = call_id(part)
+            if known is None or known not in answers:
+                shown.append(part)
+            elif (seen := answers[known]) is not None:
+                released.append(under(part, seen))
+        shown += released
+    return shown
+
+
+def summed_usage(usages: Sequence[JSON], *, before: str, after: str) -> JSON:
+    """Return the input of the last reply and the output of all.
+
+    Clients compute from the input how full the context is; a sum would let them compact early.
+
+    Args:
+        usages: The usage of each reply.
+        before: The key of the input's tokens, if the format has a total.
+        after: The key of the output's tokens.
+    """
+    output = sum(int(usage.get(after) or 0) for usage in usages)
+    last = usages[-1] if usages else {}
+    total = {"total_tokens": int(last.get(before) or 0) + output} if before else {}
+    return {**last, after: output, **total}
 
 
 def without_space(text: str) -> str:
@@ -282,9 +330,9 @@ class WireDialect(ABC):
         each = enumerate(map(self.chain_item, items))
         return [(index, chained) for index, chained in each if chained is not None]
 
-    @abstractmethod
     def is_reply(self, item: JSON) -> bool:
         """True for an item of the model."""
+        return item.get("role") == "assistant"
 
     @abstractmethod
     def asked(self, item: JSON) -> str | None:
@@ -353,12 +401,19 @@ class WireDialect(ABC):
         """Return the provider's replies as the client sends them back."""
 
     @abstractmethod
+    def wire(self, plan: RequestPlan, profile: ProviderProfile) -> JSON:
+        """Return the request of a plan, without marks of the cache: those are the client's."""
+
     def result_items(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
         """Return the results at the end of a plan's history as items."""
+        items: list[JSON] = self.wire(plan, profile)[self.items_key]
+        last = max((i for i, item in enumerate(items) if self.is_reply(item)), default=-1)
+        return items[last + 1 :]
 
-    @abstractmethod
     def own_tools(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
         """Return the `tools` of a plan, in its order."""
+        tools: list[JSON] = self.wire(plan, profile).get("tools", [])
+        return tools
 
     @abstractmethod
     def with_later(self, items: Iterable[JSON], later: Sequence[JSON]) -> list[JSON]:

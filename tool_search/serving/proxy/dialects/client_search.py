@@ -7,13 +7,15 @@ Source: OpenAI, "Tool search" (client-executed).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from tool_search.adapters.openai_responses.parts import functions_in, is_client_search
+from tool_search.adapters.wire.arguments import arguments_text
 from tool_search.core.values.json import compact_json, read_object
-from tool_search.serving.proxy.dialects.base import JSON, SentEvent
+from tool_search.serving.proxy.dialects.base import JSON, ListedTool, SentEvent, WireTool
 
-__all__ = ["ClientSearch", "is_client_search"]
+__all__ = ["ClientSearch", "grouped", "listed_tools"]
 
 _NAMES = ("tool_search", "tool_search_of_client")
 _DESCRIPTION = "Searches for tools and loads those that fit."
@@ -23,11 +25,6 @@ _PARAMETERS = {
     "required": ["query"],
 }
 _ARGUMENTS = "response.function_call_arguments."
-
-
-def is_client_search(entry: JSON) -> bool:
-    """True for a client's own search in a list of tools."""
-    return entry.get("type") == "tool_search" and entry.get("execution") == "client"
 
 
 class ClientSearch:
@@ -78,13 +75,12 @@ class ClientSearch:
     def _sent(self, item: JSON) -> JSON:
         """Return an item of the client as the provider takes it."""
         if item.get("type") == "tool_search_call":
-            arguments = item.get("arguments")
-            text = arguments if isinstance(arguments, str) else compact_json(arguments or {})
             call = {"type": "function_call", "call_id": item.get("call_id")}
-            return {**call, "name": self.name, "arguments": text}
+            arguments = arguments_text(item.get("arguments"))
+            return {**call, "name": self.name, "arguments": arguments}
         if not _is_output(item):
             return item
-        output = compact_json([*map(_summary, _functions(item.get("tools") or ()))])
+        output = compact_json([*map(_summary, functions_in(item.get("tools")))])
         called = item.get("call_id")
         return {"type": "function_call_output", "call_id": called, "output": output}
 
@@ -130,53 +126,66 @@ def _is_output(item: JSON) -> bool:
     return item.get("type") == "tool_search_output"
 
 
-def _functions(tools: Iterable[JSON]) -> Iterator[tuple[str | None, JSON]]:
-    """Yield the functions of a list, each with its namespace."""
-    for tool in tools:
-        if tool.get("type") == "namespace":
-            for function in tool.get("tools") or ():
-                yield str(tool.get("name")), function
-        else:
-            yield None, tool
-
-
 def _summary(found: tuple[str | None, JSON]) -> JSON:
     namespace, function = found
     named = {"name": function.get("name"), "description": function.get("description") or ""}
     return named if namespace is None else {**named, "namespace": namespace}
 
 
-def _with_loaded(listed: Iterable[JSON], loaded: Iterable[JSON]) -> list[JSON]:
-    """Return the list without deferred functions, and with those that a search loaded."""
-    written = [entry for entry in map(_plain, listed) if entry is not None]
-    known = {(space, str(function.get("name"))) for space, function in _functions(written)}
-    groups: dict[str, JSON] = {
-        str(entry.get("name")): entry for entry in written if entry.get("type") == "namespace"
-    }
-    for tool in loaded:
-        for namespace, function in _functions((tool,)):
-            key = (namespace, str(function.get("name")))
-            if key in known:
-                continue
-            known.add(key)
-            plain = _undeferred(function)
-            if namespace is None:
-                written.append(plain)
-            elif namespace in groups:
-                groups[namespace]["tools"].append(plain)
-            else:
-                groups[namespace] = {**tool, "tools": [plain]}
-                written.append(groups[namespace])
+def listed_tools(tools: Iterable[JSON]) -> list[ListedTool]:
+    """Return the entries of a list of tools; a namespace of functions gives each of them."""
+    listed: list[ListedTool] = []
+    for entry in tools:
+        functions = [*functions_in([entry])]
+        if all(_is_function(function) for _, function in functions):
+            group = {key: value for key, value in entry.items() if key != "tools"}
+            listed += [
+                ListedTool(WireTool(each, each["name"], space, None if space is None else group))
+                for space, each in functions
+            ]
+        else:
+            listed.append(ListedTool(None, entry))
+    return listed
+
+
+def _is_function(tool: JSON) -> bool:
+    return tool.get("type") == "function" and isinstance(tool.get("name"), str)
+
+
+def grouped(listed: Iterable[ListedTool]) -> list[JSON]:
+    """Return definitions with those of a namespace in it, at the place of its first."""
+    written: list[JSON] = []
+    groups: dict[str, JSON] = {}
+    for entry in listed:
+        if entry.wire is None:
+            written.append(entry.own or {})
+            continue
+        definition, namespace = entry.wire.definition, entry.wire.namespace
+        if not entry.deferred:
+            definition = {k: v for k, v in definition.items() if k != "defer_loading"}
+        if namespace is None:
+            written.append(definition)
+        elif namespace in groups:
+            groups[namespace]["tools"].append(definition)
+        else:
+            groups[namespace] = {**(entry.wire.group or {}), "tools": [definition]}
+            written.append(groups[namespace])
     return written
 
 
-def _plain(entry: JSON) -> JSON | None:
-    """Return an entry without deferred functions; None if nothing is left of it."""
-    if entry.get("type") != "namespace":
-        return None if entry.get("defer_loading") else entry
-    functions = [each for each in entry.get("tools") or () if not each.get("defer_loading")]
-    return {**entry, "tools": functions} if functions else None
-
-
-def _undeferred(function: Mapping[str, Any]) -> JSON:
-    return {key: value for key, value in function.items() if key != "defer_loading"}
+def _with_loaded(listed: Iterable[JSON], loaded: Iterable[JSON]) -> list[JSON]:
+    """Return the list without deferred functions, and with those that a search loaded."""
+    declared = [
+        entry
+        for entry in listed_tools(listed)
+        if not (entry.own or {} if entry.wire is None else entry.wire.definition).get(
+            "defer_loading"
+        )
+    ]
+    known = {(entry.wire.namespace, entry.wire.name) for entry in declared if entry.wire}
+    new = {
+        place: entry
+        for entry in listed_tools(loaded)
+        if entry.wire and (place := (entry.wire.namespace, entry.wire.name)) not in known
+    }
+    return grouped([*declared, *new.values()])

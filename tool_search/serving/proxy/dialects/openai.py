@@ -7,36 +7,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
 
-from tool_search.core.messages import RequestPlan
-from tool_search.core.profiles import ProviderProfile
+from tool_search.adapters.openai_chat.parts import message_text
 from tool_search.serving.proxy.dialects.base import JSON, WireCall, WireDialect, WireTool
 
-__all__ = ["OpenAIDialect", "item_text", "summed_usage"]
+__all__ = ["OpenAIDialect"]
 
 
 class OpenAIDialect(WireDialect):
     """A format of OpenAI, in which results are items of their own after a reply."""
 
-    @abstractmethod
-    def wire(self, plan: RequestPlan, profile: ProviderProfile) -> JSON:
-        """Return the request of a plan."""
-
     def asked(self, item: JSON) -> str | None:
         """Return the text of the user's message; None for any other item."""
-        return item_text(item) if item.get("role") == "user" else None
-
-    def result_items(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
-        """Return the results at the end of a plan's history as items."""
-        items: list[JSON] = self.wire(plan, profile)[self.items_key]
-        last = max((i for i, item in enumerate(items) if self.is_reply(item)), default=-1)
-        return items[last + 1 :]
-
-    def own_tools(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
-        """Return the `tools` of a plan, in its order."""
-        tools: list[JSON] = self.wire(plan, profile).get("tools", [])
-        return tools
+        return message_text(item) if item.get("role") == "user" else None
 
     @abstractmethod
     def defined(self, item: JSON) -> list[tuple[str | None, str]]:
@@ -84,28 +67,3 @@ class OpenAIDialect(WireDialect):
         """Return the dialect's form of an error of the proxy itself."""
         kind = "invalid_request_error" if 400 <= status < 500 else "server_error"
         return {"error": {"message": message, "type": kind, "param": None, "code": None}}
-
-
-def item_text(item: JSON) -> str:
-    """Return the text of an item, whose content is a text or parts."""
-    content = item.get("content")
-    if isinstance(content, str):
-        return content
-    parts: Iterable[Any] = content if isinstance(content, list) else ()
-    texts = (part.get("text") for part in parts if isinstance(part, dict))
-    return "".join(text for text in texts if isinstance(text, str))
-
-
-def summed_usage(usages: Sequence[JSON], *, before: str, after: str) -> JSON:
-    """Return the input of the last reply and the output of all.
-
-    Clients compute from the input how full the context is.
-
-    Args:
-        usages: The usage of each reply.
-        before: The key of the input's tokens.
-        after: The key of the output's tokens.
-    """
-    output = sum(int(usage.get(after) or 0) for usage in usages)
-    last = usages[-1] if usages else {}
-    return {**last, after: output, "total_tokens": int(last.get(before) or 0) + output}

@@ -24,7 +24,7 @@ from tool_search.adapters.openai_chat.parts import (
     required_names,
 )
 from tool_search.adapters.openai_chat.wire import to_wire
-from tool_search.adapters.wire.values import objects_of
+from tool_search.adapters.wire.values import mappings_of
 from tool_search.core.messages import RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.serving.proxy.dialects.base import (
@@ -36,6 +36,8 @@ from tool_search.serving.proxy.dialects.base import (
     VisibleCall,
     WireCall,
     WireTool,
+    summed_usage,
+    visible,
     without_space,
 )
 from tool_search.serving.proxy.dialects.openai import OpenAIDialect, summed_usage
@@ -95,22 +97,18 @@ class OpenAIChat(OpenAIDialect):
 
     def chain_item(self, item: JSON) -> ChainItem | None:
         """Return what no client changes of an item; None for one that clients may drop."""
-        ids = [str(call.get("id")) for call in objects_of(item.get("tool_calls"))]
+        ids = [str(call.get("id")) for call in mappings_of(item.get("tool_calls"))]
         if item.get("role") == "tool":
             ids = [str(item.get("tool_call_id"))]
         text = "" if ids else message_text(item)
         text = without_space(text) if self.is_reply(item) else text
         return ChainItem(str(item.get("role")), text, tuple(ids))
 
-    def is_reply(self, item: JSON) -> bool:
-        """True for an item of the model."""
-        return item.get("role") == "assistant"
-
     def calls(self, item: JSON) -> list[WireCall]:
         """Return the calls in an item of the model, in order."""
         return [
             WireCall(str(call.get("id")), called_name(call), str(called.get("arguments") or ""))
-            for call in objects_of(item.get("tool_calls"))
+            for call in mappings_of(item.get("tool_calls"))
             for called in (call.get("function") or {},)
         ]
 
@@ -132,7 +130,7 @@ class OpenAIChat(OpenAIDialect):
         return [_visible_message(replies, answers)]
 
     def wire(self, plan: RequestPlan, profile: ProviderProfile) -> JSON:
-        """Return the request of a plan."""
+        """Return the request of a plan, which has no marks of the cache."""
         return to_wire(plan, profile, stream=False)
 
     def defined(self, item: JSON) -> list[tuple[str | None, str]]:
@@ -335,19 +333,11 @@ def _under(call: JSON, visible: VisibleCall) -> JSON:
 
 def _visible_message(replies: Sequence[JSON], answers: CallAnswers) -> JSON:
     merged: JSON = {}
-    calls: list[JSON] = []
-    for reply in replies:
-        message = _message(reply)
-        own, released = objects_of(message.get("tool_calls")), []
+    messages = [*map(_message, replies)]
+    for message in messages:
         extend(merged, {key: value for key, value in message.items() if key != "tool_calls"})
-        for call in own:
-            call_id = str(call.get("id"))
-            shown = answers.get(call_id)
-            if call_id not in answers:
-                calls.append(call)
-            elif shown is not None:
-                released.append(_under(call, shown))
-        calls += released
+    given = (mappings_of(message.get("tool_calls")) for message in messages)
+    calls = visible(given, answers, lambda call: str(call.get("id")), _under)
     return {**merged, "tool_calls": calls} if calls else merged
 
 

@@ -8,14 +8,18 @@ namespaces); the openai SDK 3.54, which refuses a stream whose `response.id` cha
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
 from tool_search.adapters.hosts.chain import ChainItem
+from tool_search.adapters.openai_chat.parts import message_text
+from tool_search.adapters.openai_responses.parts import ENDS, functions_in, is_client_search
 from tool_search.adapters.openai_responses.wire import to_wire
+from tool_search.adapters.wire.arguments import arguments_text
+from tool_search.adapters.wire.values import mappings_of
 from tool_search.core.messages import RequestPlan
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.values.json import compact_json
 from tool_search.serving.proxy.dialects.base import (
     JSON,
     CallAnswers,
@@ -26,14 +30,20 @@ from tool_search.serving.proxy.dialects.base import (
     VisibleCall,
     WireCall,
     WireTool,
+    summed_usage,
+    visible,
     without_space,
 )
-from tool_search.serving.proxy.dialects.client_search import ClientSearch, is_client_search
-from tool_search.serving.proxy.dialects.openai import OpenAIDialect, item_text, summed_usage
+from tool_search.serving.proxy.dialects.client_search import (
+    ClientSearch,
+    grouped,
+    is_client_search,
+    listed_tools,
+)
+from tool_search.serving.proxy.dialects.openai import OpenAIDialect, summed_usage
 
 __all__ = ["OpenAIResponses"]
 
-_ENDS = ("response.completed", "response.incomplete", "response.failed")
 _BEGINS = ("response.created", "response.in_progress", "response.queued")
 # Fields of a response that repeat the request: the client sees its own.
 _ECHOED = ("tools", "instructions", "tool_choice", "previous_response_id")
@@ -71,19 +81,9 @@ class OpenAIResponses(OpenAIDialect):
 
     def tools(self, body: JSON) -> tuple[list[WireTool], list[JSON]]:
         """Return the functions of a request, and the tools that the provider runs itself."""
-        own: list[WireTool] = []
-        others: list[JSON] = []
-        for entry in body.get("tools") or ():
-            name, kind = entry.get("name"), entry.get("type")
-            inner = entry.get("tools")
-            if kind == "function" and isinstance(name, str):
-                own.append(WireTool(entry, name))
-            elif kind == "namespace" and isinstance(name, str) and _are_functions(inner):
-                group = {key: value for key, value in entry.items() if key != "tools"}
-                own += [WireTool(each, each["name"], name, group) for each in inner]
-            else:
-                others.append(entry)
-        return own, others
+        listed = listed_tools(body.get("tools") or ())
+        own = [entry.wire for entry in listed if entry.wire is not None]
+        return own, [entry.own for entry in listed if entry.own is not None]
 
     def defers(self, body: JSON) -> bool:
         """True if a client leaves searches of deferred tools to the service, or answers them."""
@@ -107,11 +107,11 @@ class OpenAIResponses(OpenAIDialect):
         others: Sequence[JSON],
     ) -> list[JSON]:
         """Return the list of tools: first the provider's own, which no discovery moves."""
-        return [*others, *_grouped(listed)]
+        return [*others, *grouped(listed)]
 
     def write_plain(self, tools: Sequence[WireTool]) -> list[JSON]:
         """Return definitions as the client wrote them, in its namespaces."""
-        return _grouped(ListedTool(tool) for tool in tools)
+        return grouped(ListedTool(tool) for tool in tools)
 
     def required_tools(self, body: JSON) -> list[tuple[str | None, str]]:
         """Return the namespaces and names that `tool_choice` names."""
@@ -134,7 +134,7 @@ class OpenAIResponses(OpenAIDialect):
             return None
         if "call_id" in item:
             return ChainItem(str(kind), "", (str(item["call_id"]),))
-        return ChainItem(str(item.get("role") or kind), item_text(item))
+        return ChainItem(str(item.get("role") or kind), message_text(item))
 
     def chained(self, items: Sequence[JSON]) -> list[tuple[int, ChainItem]]:
         """Return what no client changes of a history: of a reply the ids of its calls, or its text.
@@ -168,9 +168,8 @@ class OpenAIResponses(OpenAIDialect):
             arguments = str(item.get("arguments") or "")
             return [WireCall(call_id, str(item.get("name")), arguments, namespace)]
         if kind == "tool_search_call" and item.get("execution") != "server":
-            given = item.get("arguments")
-            text = given if isinstance(given, str) else compact_json(given or {})
-            return [WireCall(call_id, "", text, is_search=True)]
+            arguments = arguments_text(item.get("arguments"))
+            return [WireCall(call_id, "", arguments, is_search=True)]
         return []
 
     def answered(self, item: JSON) -> list[tuple[str, bool]]:
@@ -252,7 +251,7 @@ class OpenAIResponses(OpenAIDialect):
         return [_sent_back(item) for item in _visible_output(replies, answers)]
 
     def wire(self, plan: RequestPlan, profile: ProviderProfile) -> JSON:
-        """Return the request of a plan."""
+        """Return the request of a plan, which has no marks of the cache."""
         return to_wire(plan, profile, stream=False)
 
     def stream(self, holds: Callable[[str, str | None], bool], body: JSON) -> ReplyStream:
@@ -298,7 +297,7 @@ class _ResponseStream(ReplyStream):
         data, kind = event.data, str(event.data.get("type"))
         if isinstance(data.get("item"), dict):
             data = {**data, "item": _as_declared(data["item"], self._declared)}
-        if kind in _ENDS:
+        if kind in ENDS:
             self._end = kind
             self._response = data.get("response") or {}
             self._replies.append(OpenAIResponses().received(self.reply(), self.body))
@@ -400,48 +399,14 @@ def _is_hosted_search(entry: JSON) -> bool:
     return entry.get("type") == "tool_search" and entry.get("execution") != "client"
 
 
-def _are_functions(tools: object) -> bool:
-    return isinstance(tools, list) and all(
-        isinstance(each, dict)
-        and each.get("type") == "function"
-        and isinstance(each.get("name"), str)
-        for each in tools
-    )
-
-
-def _grouped(listed: Iterable[ListedTool]) -> list[JSON]:
-    """Return definitions with those of a namespace in it, at the place of its first."""
-    written: list[JSON] = []
-    groups: dict[str, JSON] = {}
-    for entry in listed:
-        if entry.wire is None:
-            written.append(entry.own or {})
-            continue
-        definition = entry.wire.definition
-        if not entry.deferred:
-            definition = {k: v for k, v in definition.items() if k != "defer_loading"}
-        if entry.wire.namespace is None:
-            written.append(definition)
-        elif entry.wire.namespace in groups:
-            groups[entry.wire.namespace]["tools"].append(definition)
-        else:
-            group = {**(entry.wire.group or {}), "tools": [definition]}
-            groups[entry.wire.namespace] = group
-            written.append(group)
-    return written
-
-
-def _loaded(definitions: Iterable[JSON], tool_of: Callable[[str], WireTool | None]) -> list[JSON]:
+def _loaded(definitions: object, tool_of: Callable[[str], WireTool | None]) -> list[JSON]:
     """Return the definitions that a search loads; each has `defer_loading`."""
     entries: list[ListedTool] = []
-    for each in definitions:
-        inner = each["tools"] if each.get("type") == "namespace" else [each]
-        for function in inner:
-            wire = tool_of(str(function.get("name")))
-            own = function if wire is None else {**wire.definition, "defer_loading": True}
-            named = wire and WireTool(own, wire.name, wire.namespace, wire.group)
-            entries.append(ListedTool(named, own, deferred=True))
-    return _grouped(entries)
+    for _, function in functions_in(definitions):
+        wire = tool_of(str(function.get("name")))
+        own = function if wire is None else {**wire.definition, "defer_loading": True}
+        entries.append(ListedTool(wire and replace(wire, definition=own), own, deferred=True))
+    return grouped(entries)
 
 
 def _sent_back(item: JSON) -> JSON:
@@ -464,26 +429,19 @@ def _as_declared(item: JSON, declared: Container[tuple[str | None, str]]) -> JSO
     return {key: value for key, value in item.items() if key != "namespace"}
 
 
-def _under(item: JSON, visible: VisibleCall) -> JSON:
-    named = {**item, "name": visible.name, "arguments": visible.arguments}
+def _under(item: JSON, seen: VisibleCall) -> JSON:
+    named = {**item, "name": seen.name, "arguments": seen.arguments}
     named.pop("namespace", None)
-    return {**named, "namespace": visible.namespace} if visible.namespace else named
+    return {**named, "namespace": seen.namespace} if seen.namespace else named
 
 
 def _visible_output(replies: Sequence[JSON], answers: CallAnswers) -> list[JSON]:
-    output: list[JSON] = []
-    for reply in replies:
-        released: list[JSON] = []
-        for item in reply.get("output") or ():
-            call_id = str(item.get("call_id")) if "call_id" in item else None
-            if call_id is None or call_id not in answers:
-                output.append(item)
-                continue
-            shown = answers[call_id]
-            if shown is not None:
-                released.append(_under(item, shown))
-        output += released
-    return output
+    outputs = (mappings_of(reply.get("output")) for reply in replies)
+    return visible(outputs, answers, _call_id, _under)
+
+
+def _call_id(item: JSON) -> str | None:
+    return str(item["call_id"]) if "call_id" in item else None
 
 
 def _visible_response(replies: Sequence[JSON], answers: CallAnswers) -> JSON:

@@ -1,21 +1,32 @@
-"""Items of a Responses reply, in the form in which a request returns them.
+"""Items of OpenAI's Responses and what is in them, wherever they are read.
 
-Needs no SDK. Sources: OpenAI, "Responses API" (output and input items), "Reasoning
-models", "Tool search".
+Requests, replies, their streams and histories have them. Needs no SDK. Sources: OpenAI,
+"Responses API" (output and input items), "Reasoning models", "Streaming events", "Tool search".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tool_search.adapters.wire.arguments import arguments_json
-from tool_search.adapters.wire.values import list_of, mapping_of, text_of
+from tool_search.adapters.wire.values import list_of, mapping_of, mappings_of, text_of
 from tool_search.core.messages import ToolCall
 
-__all__ = ["is_call", "message_text", "own_items", "says_more"]
+__all__ = [
+    "ENDS",
+    "functions_in",
+    "is_call",
+    "is_client_search",
+    "message_text",
+    "own_items",
+    "says_more",
+]
 
 JSON = Mapping[str, Any]
+
+ENDS = ("response.completed", "response.incomplete", "response.failed")
+"""The events that end a stream; each has the response."""
 
 # The fields of an item that a request sends back; the service decides the others.
 _FIELDS = {
@@ -25,6 +36,21 @@ _FIELDS = {
     "tool_search_output": ("call_id", "execution", "status", "tools"),
     "reasoning": ("id", "summary", "content", "encrypted_content"),
 }
+
+
+def functions_in(tools: object) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    """Yield the functions of a list of tools, each with its namespace."""
+    for tool in mappings_of(tools):
+        if tool.get("type") != "namespace":
+            yield None, tool
+            continue
+        for function in mappings_of(tool.get("tools")):
+            yield text_of(tool.get("name")), function
+
+
+def is_client_search(tool: JSON) -> bool:
+    """True for a client's own search in a list of tools."""
+    return tool.get("type") == "tool_search" and tool.get("execution") == "client"
 
 
 def is_call(item: JSON) -> bool:
