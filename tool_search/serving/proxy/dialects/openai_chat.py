@@ -40,7 +40,7 @@ from tool_search.serving.proxy.dialects.base import (
     visible,
     without_space,
 )
-from tool_search.serving.proxy.dialects.openai import OpenAIDialect, summed_usage
+from tool_search.serving.proxy.dialects.openai import OpenAIDialect
 
 __all__ = ["OpenAIChat"]
 

@@ -37,10 +37,9 @@ from tool_search.serving.proxy.dialects.base import (
 from tool_search.serving.proxy.dialects.client_search import (
     ClientSearch,
     grouped,
-    is_client_search,
     listed_tools,
 )
-from tool_search.serving.proxy.dialects.openai import OpenAIDialect, summed_usage
+from tool_search.serving.proxy.dialects.openai import OpenAIDialect
 
 __all__ = ["OpenAIResponses"]
 
