@@ -42,9 +42,9 @@ except ImportError as exc:
     ) from exc
 
 from tool_search.adapters.hosts.chain import owner_digest
-from tool_search.adapters.hosts.chat_requests import ChatRequest, ChatRequests
 from tool_search.adapters.hosts.kept_names import KeptNames
 from tool_search.adapters.hosts.tool_search import ToolSearch
+from tool_search.adapters.openai_chat.requests import ChatRequest, ChatRequests
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.config.loading import load_config
 from tool_search.errors import ConfigurationError

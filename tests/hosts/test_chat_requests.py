@@ -15,7 +15,7 @@ from tool_search import (
     ToolSearchConfig,
     ToolSearchIndex,
 )
-from tool_search.adapters.hosts.chat_requests import ChatRequest, ChatRequests
+from tool_search.adapters.openai_chat.requests import ChatRequest, ChatRequests
 
 COUNT_OF_TOOLS = 40
 

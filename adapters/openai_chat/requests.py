@@ -24,6 +24,14 @@ from tool_search.adapters.hosts.chain import ChainItem, ExchangeChain
 from tool_search.adapters.hosts.kept_names import KeptNames
 from tool_search.adapters.hosts.tool_search import ToolSearch
 from tool_search.adapters.hosts.view import ToolView
+from tool_search.adapters.openai_chat.parts import (
+    called_name,
+    function_name,
+    instructed,
+    message_text,
+    required_names,
+)
+from tool_search.adapters.wire.values import mappings_of
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.calls import RunCall
 
@@ -64,11 +72,11 @@ class ChatRequests:
             body: The body of the request; it is not changed.
             user: The user who asks, if the proxy has authenticated one.
         """
-        tools, messages = _objects(body.get("tools")), _objects(body.get("messages"))
+        tools, messages = mappings_of(body.get("tools")), mappings_of(body.get("messages"))
         functions: dict[str, dict[str, Any]] = {}
         for tool in tools:
-            if tool.get("type") == "function" and isinstance(tool.get("function"), dict):
-                functions.setdefault(str(tool["function"].get("name")), tool)
+            if tool.get("type") == "function" and function_name(tool):
+                functions.setdefault(function_name(tool), tool)
         if not functions or not messages or body.get("n") not in {None, 1}:
             return None
         if self.search.config.search_tool_name in functions:
@@ -77,7 +85,7 @@ class ChatRequests:
         view = await asyncio.to_thread(
             self.search.view,
             tools=[tool for tool in tools if tool.get("type") == "function"],
-            first_message=next((_text(m) for m in messages if m.get("role") == "user"), ""),
+            first_message=next((message_text(m) for m in messages if m.get("role") == "user"), ""),
             user=user,
         )
         if view.search_tool is None:
@@ -86,7 +94,7 @@ class ChatRequests:
         hidden = await self.chain.restore(owner, items)
         history = _with_exchanges(messages, hidden)
         _read(view, history)
-        view.read(called=_chosen(body.get("tool_choice")))
+        view.read(called=required_names(body))
         await self.search.learn(view)
         return ChatRequest(
             view,
@@ -146,7 +154,7 @@ class ChatRequest:
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the next request to the model."""
-        return [*_instructed(self._history, self.view), *self.steps]
+        return [*instructed(self._history, self.view.instruct), *self.steps]
 
     @property
     def tools(self) -> list[dict[str, Any]]:
@@ -164,14 +172,14 @@ class ChatRequest:
         hidden: list[dict[str, Any]] = []
         results: list[dict[str, Any]] = []
         self.calls = []
-        for call in _objects(reply.get("tool_calls")):
+        for call in mappings_of(reply.get("tool_calls")):
             answer = await self._answer(call)
             if isinstance(answer, str):
                 hidden.append(call)
                 results.append({"role": "tool", "tool_call_id": call.get("id"), "content": answer})
             else:
                 self.calls.append(answer)
-        said = _text(reply)
+        said = message_text(reply)
         goes_on = bool(hidden) and not self.calls
         if hidden:
             # The text of a reply that has calls of the client too belongs to what it sees.
@@ -217,23 +225,11 @@ class ChatRequest:
         return {"type": "function", "function": {**function, "parameters": dict(own.parameters)}}
 
 
-def _objects(value: object) -> list[dict[str, Any]]:
-    """Return the objects of a list that a client or a model wrote."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _text(message: Mapping[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    return "".join(str(part.get("text") or "") for part in _objects(content))
-
-
 def _item(message: Mapping[str, Any]) -> ChainItem:
-    ids = [call.get("id") for call in _objects(message.get("tool_calls"))]
+    ids = [call.get("id") for call in mappings_of(message.get("tool_calls"))]
     ids.append(message.get("tool_call_id"))
     given = tuple(str(each) for each in ids if each is not None)
-    return ChainItem(str(message.get("role")), _text(message), given)
+    return ChainItem(str(message.get("role")), message_text(message), given)
 
 
 def _with_exchanges(
@@ -242,7 +238,7 @@ def _with_exchanges(
     """Return a client's messages with the hidden ones before those that they led to."""
     history: list[dict[str, Any]] = []
     for index, message in enumerate(messages):
-        exchange = _objects(hidden.get(index))
+        exchange = mappings_of(hidden.get(index))
         history += exchange
         history.append(_without_hidden_text(message, exchange))
     return history
@@ -252,7 +248,7 @@ def _without_hidden_text(
     message: dict[str, Any], exchange: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return a reply without the text that hidden replies before it have already."""
-    said = [_text(step) for step in exchange if step.get("role") == "assistant"]
+    said = [message_text(step) for step in exchange if step.get("role") == "assistant"]
     before = _BETWEEN_TEXTS.join(filter(None, said))
     content = message.get("content")
     if not before or not isinstance(content, str) or not content.startswith(before):
@@ -276,37 +272,14 @@ def _read(view: ToolView, history: Sequence[Mapping[str, Any]]) -> None:
     last = replies[-1] if replies else -1
     names: dict[Any, str] = {}
     for index, message in enumerate(history):
-        for call in _objects(message.get("tool_calls")):
-            function = call.get("function")
-            names[call.get("id")] = str(function.get("name")) if isinstance(function, dict) else ""
+        for call in mappings_of(message.get("tool_calls")):
+            names[call.get("id")] = called_name(call)
         if message.get("role") != "tool":
             continue
         name = names.get(message.get("tool_call_id"), "")
         if name == view.search_tool_name:
-            view.read([_text(message)])
+            view.read([message_text(message)])
         elif index > last:
             view.returned(name)
         else:
             view.read(called=[name])
-
-
-def _chosen(choice: object) -> list[str]:
-    """Return the names that `tool_choice` wants declared."""
-    if not isinstance(choice, dict):
-        return []
-    allowed = choice.get("allowed_tools")
-    given = _objects(allowed.get("tools")) if isinstance(allowed, dict) else [choice]
-    functions = [tool.get("function") for tool in given]
-    return [str(each.get("name")) for each in functions if isinstance(each, dict)]
-
-
-def _instructed(history: Sequence[dict[str, Any]], view: ToolView) -> list[dict[str, Any]]:
-    """Return messages whose first one says how to search."""
-    first, rest = history[0], history[1:]
-    if first.get("role") not in {"system", "developer"}:
-        return [{"role": "system", "content": view.instructions}, *history]
-    content = first.get("content")
-    if isinstance(content, list):
-        said = {"type": "text", "text": view.instructions}
-        return [{**first, "content": [*content, said]}, *rest]
-    return [{**first, "content": view.instruct(str(content or ""))}, *rest]
