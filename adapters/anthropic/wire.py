@@ -19,16 +19,15 @@ from tool_search.adapters.anthropic.parts import EMPTY_TEXT, THINKING
 from tool_search.adapters.wire.arguments import arguments_object
 from tool_search.adapters.wire.requests import (
     RequestOptions,
+    decoded,
     encoded_body,
     encoded_messages,
     settled_count,
     with_extra_body,
-    with_tools,
 )
 from tool_search.adapters.wire.results import refers, result_text
 from tool_search.adapters.wire.schemas import (
     sent_description,
-    sent_schema,
     sent_schema_json,
     sent_under,
 )
@@ -61,10 +60,7 @@ def to_wire(
     plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]
 ) -> dict[str, Any]:
     """Return the request as a JSON object; see `RequestOptions` for the options."""
-    messages = _messages(profile, _marked_messages(plan, profile, options), plan.messages)
-    marked = _marked_tool(plan.tools, profile)
-    tools = (_tool(entry, profile, marked) for entry in plan.tools)
-    return with_tools(tools, _body(plan, profile, messages, options))
+    return decoded(encode(plan, profile, **options))
 
 
 def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]) -> bytes:
@@ -102,21 +98,6 @@ def encode_result(result: SearchResult, profile: ProviderProfile) -> str | list[
 def _marked_tool(tools: ToolList, profile: ProviderProfile) -> DeclaredTool | None:
     index = marked_tool(tools, profile)
     return None if index is None else tools[index]
-
-
-def _tool(
-    entry: DeclaredTool, profile: ProviderProfile, marked: DeclaredTool | None
-) -> dict[str, Any]:
-    tool = entry.tool
-    wire: dict[str, Any] = {"name": wire_name(tool.name, profile.name_rule)}
-    if tool.description:
-        wire["description"] = sent_description(tool, profile)
-    wire["input_schema"] = sent_schema(tool, profile)
-    if entry.deferred:
-        wire["defer_loading"] = True
-    elif entry is marked:
-        wire["cache_control"] = _BREAKPOINT
-    return wire
 
 
 def _tool_json(

@@ -10,6 +10,7 @@ alike); OpenRouter, "Reasoning tokens" (`reasoning_details` go back unchanged); 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,13 +22,13 @@ from tool_search.adapters.wire.arguments import arguments_json
 from tool_search.adapters.wire.definitions import definitions_in, is_strict
 from tool_search.adapters.wire.requests import (
     RequestOptions,
+    decoded,
     encoded_body,
     encoded_messages,
     result_texts,
     settled_count,
     user_content,
     with_extra_body,
-    with_tools,
 )
 from tool_search.adapters.wire.results import result_text
 from tool_search.adapters.wire.schemas import (
@@ -70,8 +71,7 @@ def to_wire(
     plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]
 ) -> dict[str, Any]:
     """Return the request as a JSON object; see `RequestOptions` for the options."""
-    tools = (_tool(entry, profile) for entry in plan.tools)
-    return with_tools(tools, _body(plan, profile, options))
+    return decoded(encode(plan, profile, **options))
 
 
 def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]) -> bytes:
@@ -106,18 +106,7 @@ def encode_result(result: SearchResult, profile: ProviderProfile) -> str:
     return result_text(result, profile)
 
 
-def _tool(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
-    tool = entry.tool
-    function: dict[str, Any] = {"name": wire_name(tool.name, profile.name_rule)}
-    if tool.description:
-        function["description"] = sent_description(tool, profile)
-    function["parameters"] = schema = sent_schema(tool, profile)
-    if profile.takes_strict and is_strict(schema):
-        function["strict"] = True
-    return {"type": "function", "function": function}
-
-
-def _tool_json(entry: DeclaredTool, *, profile: ProviderProfile) -> str:
+def _tool_json(entry: DeclaredTool, profile: ProviderProfile) -> str:
     tool = entry.tool
     name = wire_name(tool.name, profile.name_rule)
     description = compact_json(sent_description(tool, profile))
@@ -184,7 +173,7 @@ def _tools_message(
 ) -> Iterator[dict[str, Any]]:
     """Yield the message that declares tools from its place on; it must not have `content`."""
     if tools and role is not None:
-        functions = [_tool(DeclaredTool(tool), profile) for tool in tools]
+        functions = [json.loads(_tool_json(DeclaredTool(tool), profile)) for tool in tools]
         yield {"role": role, "tools": functions}
 
 

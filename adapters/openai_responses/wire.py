@@ -21,19 +21,18 @@ from tool_search.adapters.openai_responses.tools import (
     ToolNamespaces,
     definitions,
     encode_tools,
-    wire_tools,
 )
 from tool_search.adapters.wire.arguments import arguments_json, arguments_object
 from tool_search.adapters.wire.definitions import definitions_in
 from tool_search.adapters.wire.requests import (
     Pieces,
     RequestOptions,
+    decoded,
     encoded_body,
     result_texts,
     settled_count,
     user_content,
     with_extra_body,
-    with_tools,
 )
 from tool_search.adapters.wire.values import text_of
 from tool_search.core.catalog.names import wire_id, wire_name
@@ -68,19 +67,14 @@ def to_wire(
     plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]
 ) -> dict[str, Any]:
     """Return the request as a JSON object; see `RequestOptions` for the options."""
-    items = _Input.begin(plan, plan.messages, profile)
-    items.write(plan.messages)
-    previous = items.kept if profile.keeps_replies else None
-    sent = items.items[previous.end :] if previous else items.items
-    body = _body(plan, profile, sent, previous, options)
-    return with_tools(wire_tools(plan.tools, profile), body)
+    return decoded(encode(plan, profile, **options))
 
 
 def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]) -> bytes:
     """Return `to_wire` as JSON in UTF-8; parts that later requests repeat are written once."""
     written, rest = _write_input(plan, profile)
     previous = rest.kept if profile.keeps_replies else None
-    body = _body(plan, profile, (), previous, options)
+    body = _body(plan, profile, previous, options)
     tools = encode_tools(plan.tools, profile) if plan.tools else None
     items = written.with_rest(rest.items, start=previous.end if previous else 0)
     return encoded_body(body, tools, input=items)
@@ -95,7 +89,6 @@ def history_digest(plan: RequestPlan, profile: ProviderProfile) -> str:
 def _body(
     plan: RequestPlan,
     profile: ProviderProfile,
-    items: Sequence[Mapping[str, Any]],
     previous: _KeptReply | None,
     options: RequestOptions,
 ) -> dict[str, Any]:
@@ -113,7 +106,7 @@ def _body(
         body["instructions"] = plan.system
     if previous is not None:
         body["previous_response_id"] = previous.id
-    body["input"] = items
+    body["input"] = ()
     return with_extra_body(body, options)
 
 

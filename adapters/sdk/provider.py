@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import import_module
 from types import TracebackType
-from typing import Any, ClassVar, Protocol, Required, Self, TypedDict, Unpack
+from typing import Any, ClassVar, Protocol, Self, Unpack
 
 from pydantic import SecretStr
 
@@ -55,28 +55,9 @@ from tool_search.core.values.aside import LARGE_CATALOG
 from tool_search.providers.base import ReplyEnd, ReplyEvent
 from tool_search.runner.execution.background import LARGE_CATALOG
 
-__all__ = ["SDK", "ProviderOptions", "SDKProvider", "WireFormat", "vendor_sdk"]
+__all__ = ["SDK", "SDKProvider", "WireFormat", "vendor_sdk"]
 
 _MAX_MESSAGES_AT_ONCE = 2_000
-
-
-class ProviderOptions(TypedDict, total=False):
-    """Options of every provider; `SDKProvider` documents them."""
-
-    id: str
-    profile: Required[ProviderProfile]
-    api_key: Required[str | SecretStr]
-    api_key_env: str | None
-    base_url: str | None
-    timeout_s: float
-    first_byte_timeout_s: float
-    reply_timeout_s: float | None
-    max_retries: int
-    extra_body: Mapping[str, Any] | None
-    streaming: bool
-    limits: ReplyLimits | None
-    incoming: LimitSettings | None
-    client: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ __all__ = [
     "Pieces",
     "RequestOptions",
     "WrittenHistory",
+    "decoded",
     "encoded_body",
     "encoded_messages",
     "named_picture",
@@ -34,7 +35,6 @@ __all__ = [
     "settled_count",
     "user_content",
     "with_extra_body",
-    "with_tools",
 ]
 
 _PLACE = re.compile(r"\b(?:messages|input)[.\[]\d[\w.\[\]]{0,100}")
@@ -64,10 +64,10 @@ def with_extra_body(body: Mapping[str, Any], options: RequestOptions) -> dict[st
     return {key: value for key, value in merged.items() if value is not None}
 
 
-def with_tools(tools: Iterable[JSON], body: dict[str, Any]) -> dict[str, Any]:
-    """Return a request with its tools first; services cache a prompt from its beginning."""
-    listed = list(tools)
-    return {"tools": listed, **body} if listed else body
+def decoded(body: bytes) -> dict[str, Any]:
+    """Return a written request as a JSON object, for hosts that send it themselves."""
+    read: dict[str, Any] = json.loads(body)
+    return read
 
 
 def user_content(
