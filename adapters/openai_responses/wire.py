@@ -25,8 +25,8 @@ from tool_search.adapters.openai_responses.tools import (
 from tool_search.adapters.wire.arguments import arguments_json, arguments_object
 from tool_search.adapters.wire.definitions import definitions_in
 from tool_search.adapters.wire.requests import (
-    Pieces,
     RequestOptions,
+    WrittenHistory,
     decoded,
     encoded_body,
     result_texts,
@@ -76,7 +76,12 @@ def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[Reques
     previous = rest.kept if profile.keeps_replies else None
     body = _body(plan, profile, previous, options)
     tools = encode_tools(plan.tools, profile) if plan.tools else None
-    items = written.with_rest(rest.items, start=previous.end if previous else 0)
+    if previous is None:
+        items = written.with_rest(rest.items)
+    else:
+        # The service has what is before the end of the reply that it keeps.
+        rest = rest if previous.end >= rest.settled else _whole_input(plan, profile)
+        items = WrittenHistory().with_rest(rest.items[previous.end - rest.settled :])
     return encoded_body(body, tools, input=items)
 
 
@@ -152,6 +157,7 @@ class _Input:
         kept: The last reply that the service keeps, if the history is still the same.
         looked_up: Wire names of the functions whose namespace was looked up.
         call_ids: The ids of calls and results that were written.
+        settled: The number of items that `drain` has returned.
     """
 
     profile: ProviderProfile
@@ -161,7 +167,7 @@ class _Input:
     kept: _KeptReply | None = None
     looked_up: set[str] = field(default_factory=set)
     call_ids: set[str] = field(default_factory=set)
-    _settled: int = 0
+    settled: int = 0
     _digest: _Digest = field(default_factory=_Digest)
     _searches: set[str] = field(default_factory=set)
     _hosted: dict[str, list[str]] = field(default_factory=dict)
@@ -207,12 +213,12 @@ class _Input:
         """Return the items written since the last call of this method."""
         self.digest_through(len(self.items))
         settled, self.items = self.items, []
-        self._settled += len(settled)
+        self.settled += len(settled)
         return settled
 
     def digest_through(self, end: int) -> str:
         """Return the digest of everything written before an index of `items`."""
-        self._digest.add(self.items[self._digest.count - self._settled : end])
+        self._digest.add(self.items[self._digest.count - self.settled : end])
         return self._digest.value()
 
     def write(self, messages: Sequence[Message]) -> None:
@@ -287,7 +293,7 @@ class _Input:
             if block["type"] != KEPT_REPLY or moved or not self.profile.keeps_replies:
                 continue
             if block["input"] == self.digest_through(start):
-                self.kept = _KeptReply(text_of(block["id"]), self._settled + len(self.items))
+                self.kept = _KeptReply(text_of(block["id"]), self.settled + len(self.items))
 
     def _think(self, message: Message) -> None:
         """Write the item that some services want before a reply without reasoning of theirs."""
@@ -408,70 +414,50 @@ class _Input:
         self.items.append({"type": "function_call_output", "call_id": call_id, "output": output})
 
 
-@dataclass(slots=True)
-class _WrittenInput:
+class _WrittenInput(WrittenHistory):
     """The items of earlier turns in JSON, and the state that later items depend on.
 
-    Attributes:
-        source: The input that wrote them.
-        messages: The messages that are written.
-        encoded: Their JSON, without the brackets of the array.
-        ends: The end of each item in it.
+    Args:
+        source: The input that writes them.
     """
 
-    source: _Input
-    messages: tuple[Message, ...] = ()
-    encoded: bytearray = field(default_factory=bytearray)
-    ends: list[int] = field(default_factory=list)
+    def __init__(self, source: _Input) -> None:
+        super().__init__()
+        self.source = source
 
-    def can_precede(self, messages: tuple[Message, ...]) -> bool:
+    def precedes(self, messages: tuple[Message, ...]) -> bool:
         """True if these messages continue the written ones and change none of their items."""
-        done = len(self.messages)
-        return messages[:done] == self.messages and self.source.can_precede(messages[done:])
-
-    def extend(self, messages: tuple[Message, ...]) -> None:
-        """Write the messages that are not written yet."""
         new = messages[len(self.messages) :]
-        if not new:
-            return
-        self.source.namespaces = self.source.namespaces.extended(new).flat()
-        self.source.write(new)
-        for item in self.source.drain():
-            self.encoded += b",%b" % json_bytes(item) if self.ends else json_bytes(item)
-            self.ends.append(len(self.encoded))
-        self.messages = messages
+        return super().precedes(messages) and self.source.can_precede(new)
 
-    def with_rest(self, items: Iterable[Mapping[str, Any]], *, start: int) -> Pieces:
-        """Return the JSON array of all items from an index on."""
-        count = len(self.ends)
-        more = list(items)[max(0, start - count) :]
-        pieces: Pieces = [self.encoded]
-        if start >= count:
-            pieces = []
-        elif start:
-            pieces = [self.encoded[self.ends[start - 1] + 1 :]]
-        joined = b",".join(map(json_bytes, more))
-        comma = b"," if pieces and pieces[0] and joined else b""
-        return [b"[", *pieces, comma, joined, b"]"]
+    def write(self, messages: Sequence[Message], _start: int) -> list[dict[str, Any]]:
+        """Return the items of messages that are not written yet."""
+        self.source.namespaces = self.source.namespaces.extended(messages).flat()
+        self.source.write(messages)
+        return self.source.drain()
 
 
-def _write_input(plan: RequestPlan, profile: ProviderProfile) -> tuple[_WrittenInput, _Input]:
+def _write_input(plan: RequestPlan, profile: ProviderProfile) -> tuple[WrittenHistory, _Input]:
     """Return the items of earlier turns, and the input with the others."""
     settled = settled_count(plan.messages)
     beginning, present = plan.messages[:settled], plan.messages[settled:]
     key = (profile, plan.strategy, plan.tools.fingerprint)
     written = plan.kept.get(_WrittenInput, key)
-    if written is None or not written.can_precede(beginning):
+    if written is None or not written.precedes(beginning):
         written = plan.kept.put(key, _WrittenInput(_Input.begin(plan, beginning, profile)))
-    written.extend(beginning)
+    written.extend(beginning, written.write)
     if written.source.can_precede(present):
         rest = written.source.fork(present)
         rest.write(present)
         return written, rest
     # The present turn changes items of earlier turns.
+    return WrittenHistory(), _whole_input(plan, profile)
+
+
+def _whole_input(plan: RequestPlan, profile: ProviderProfile) -> _Input:
     whole = _Input.begin(plan, plan.messages, profile)
     whole.write(plan.messages)
-    return _WrittenInput(_Input.begin(plan, (), profile)), whole
+    return whole
 
 
 def _notes(message: Message) -> Iterator[str]:

@@ -56,17 +56,12 @@ class AnthropicMessages(WireDialect):
     name = "anthropic"
     path = "/v1/messages"
 
-    def tools(self, body: JSON) -> tuple[list[WireTool], list[JSON]]:
-        """Return the functions of a request, and the tools that the provider runs itself."""
-        own: list[WireTool] = []
-        others: list[JSON] = []
-        for entry in body.get("tools") or ():
-            name = entry.get("name")
-            if entry.get("type") in _PLAIN and "input_schema" in entry and isinstance(name, str):
-                own.append(WireTool(entry, name))
-            else:
-                others.append(entry)
-        return own, others
+    def listed(self, tools: Iterable[JSON]) -> list[ListedTool]:
+        """Return the entries of a list of tools; `own` is what the provider runs itself."""
+        return [
+            ListedTool(WireTool(e, e["name"])) if _is_function(e) else ListedTool(None, e)
+            for e in tools
+        ]
 
     def defers(self, body: JSON) -> bool:
         """True if a client defers tools by itself, or refers to them."""
@@ -223,47 +218,38 @@ class _MessageStream(ReplyStream):
     """A message whose blocks come from one or more messages."""
 
     def __init__(self, holds: Callable[[str, str | None], bool], body: JSON) -> None:
-        super().__init__(holds, body)
-        self._next_index = 0
         self._has_call = False
-        self._usages: list[JSON] = []
-        self.begin_step()
+        super().__init__(holds, body)
 
     def begin_step(self) -> None:
         """Prepare for the events of the provider's next message."""
+        super().begin_step()
         self._message: JSON = {}
         self._blocks: dict[int, StreamedBlock] = {}
-        self._indexes: dict[int, int] = {}
         self._delta: JSON = {}
-        self._is_complete = False
-
-    @property
-    def is_complete(self) -> bool:
-        """True if the provider's last message has come to its end."""
-        return self._is_complete
 
     def read(self, event: SentEvent) -> Iterator[SentEvent]:
         """Take in an event of the provider, and yield those that the client sees."""
         data, kind = event.data, event.data.get("type")
         if kind == "message_start":
             self._message = dict(data.get("message") or {})
-            self._usages.append(dict(self._message.get("usage") or {}))
+            self.usages.append(dict(self._message.get("usage") or {}))
             if not self.has_begun:
                 self.has_begun = True
                 yield event
         elif kind == "message_delta":
             self._delta = data
-            usage = self._usages[-1] if self._usages else {}
+            usage = self.usages[-1] if self.usages else {}
             usage.update({k: v for k, v in (data.get("usage") or {}).items() if v is not None})
         elif kind == "message_stop":
-            self._is_complete = True
+            self.is_complete = True
         elif kind == "error":
             self.failed = True
             yield event
         elif "index" in data:
             self._extend(data)
-            if data["index"] in self._indexes:
-                yield SentEvent(event.name, {**data, "index": self._indexes[data["index"]]})
+            if data["index"] in self.indexes:
+                yield SentEvent(event.name, {**data, "index": self.indexes[data["index"]]})
         else:
             yield event
 
@@ -273,15 +259,14 @@ class _MessageStream(ReplyStream):
             block = self._blocks[index] = StreamedBlock(fields_of(data.get("content_block")))
             is_call = block.kind == "tool_use"
             if not is_call or not self.holds(str(block.start.get("name")), None):
-                self._indexes[index] = self._next_index
-                self._next_index += 1
+                self.show(index)
                 self._has_call |= is_call
         elif kind == "content_block_delta" and index in self._blocks:
             self._blocks[index].extend(fields_of(data.get("delta")))
 
     def reply(self) -> JSON:
         """Return the provider's last message, as a whole one would have come."""
-        usage = self._usages[-1] if self._usages else {}
+        usage = self.usages[-1] if self.usages else {}
         content = [_with_arguments(block.whole()) for _, block in sorted(self._blocks.items())]
         return {**self._message, **(self._delta.get("delta") or {})} | {
             "content": content,
@@ -290,11 +275,11 @@ class _MessageStream(ReplyStream):
 
     def release(self, call_id: str, visible: VisibleCall) -> Iterator[SentEvent]:
         """Yield the events of a call that was held back."""
-        index = self._next_index
-        self._next_index += 1
         self._has_call = True
-        kept = next(b.start for b in self._blocks.values() if str(b.start.get("id")) == call_id)
-        block = {**kept, "name": visible.name, "input": {}}
+        place, kept = next(
+            (n, b.start) for n, b in self._blocks.items() if str(b.start.get("id")) == call_id
+        )
+        index, block = self.show(place), {**kept, "name": visible.name, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": visible.arguments}
         for kind, more in (
             ("content_block_start", {"content_block": block}),
@@ -308,13 +293,18 @@ class _MessageStream(ReplyStream):
         delta = dict(self._delta.get("delta") or {})
         delta["stop_reason"] = _stop_reason(delta.get("stop_reason"), self._has_call)
         end = {**self._delta, "type": "message_delta", "delta": delta}
-        yield SentEvent("message_delta", {**end, "usage": _usage(self._usages)})
+        yield SentEvent("message_delta", {**end, "usage": _usage(self.usages)})
         yield SentEvent("message_stop", {"type": "message_stop"})
 
     def error(self, status: int, body: JSON | None, message: str) -> Iterator[SentEvent]:
         """Yield Anthropic's `error` event."""
         own = AnthropicMessages().error_body(status or 502, message)
         yield SentEvent("error", body if body and body.get("type") == "error" else own)
+
+
+def _is_function(tool: JSON) -> bool:
+    named = tool.get("type") in _PLAIN and isinstance(tool.get("name"), str)
+    return named and "input_schema" in tool
 
 
 def _undeferred(tools: Sequence[JSON], found: Iterable[str]) -> list[JSON]:

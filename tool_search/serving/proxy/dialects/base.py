@@ -207,17 +207,34 @@ class ReplyStream(ABC):
         holds: Returns True for a call that the client does not see before it is decided, by
             name and namespace.
         body: The client's request.
+
+    Attributes:
+        has_begun: True if the client has seen anything.
+        failed: True if the provider's reply was an error.
+        is_complete: True if the provider's last reply has come to its end.
+        next_index: The client's index of the next part.
+        indexes: The client's indexes of the parts of the provider's last reply, by its own.
+        usages: The usage of each of the provider's replies.
     """
 
     def __init__(self, holds: Callable[[str, str | None], bool], body: JSON) -> None:
         self.holds = holds
         self.body = body
-        self.has_begun = False
-        self.failed = False
+        self.has_begun = self.failed = False
+        self.next_index = 0
+        self.usages: list[JSON] = []
+        self.begin_step()
 
-    @abstractmethod
     def begin_step(self) -> None:
         """Prepare for the events of the provider's next reply."""
+        self.indexes: dict[int, int] = {}
+        self.is_complete = False
+
+    def show(self, place: int) -> int:
+        """Return the client's index of a part of the provider's reply, which is shown from now."""
+        self.indexes[place] = self.next_index
+        self.next_index += 1
+        return self.indexes[place]
 
     @abstractmethod
     def read(self, event: SentEvent) -> Iterator[SentEvent]:
@@ -229,11 +246,6 @@ class ReplyStream(ABC):
 
         Only the parts that `WireDialect.reply_items` and `merged` read are there.
         """
-
-    @property
-    @abstractmethod
-    def is_complete(self) -> bool:
-        """True if the provider's last reply has come to its end."""
 
     @abstractmethod
     def release(self, call_id: str, visible: VisibleCall) -> Iterator[SentEvent]:
@@ -282,9 +294,15 @@ class WireDialect(ABC):
         """True if a hidden exchange can be part of the request."""
         return bool(self.items(body))
 
-    @abstractmethod
     def tools(self, body: JSON) -> tuple[list[WireTool], list[JSON]]:
         """Return the functions of a request, and the tools that the provider runs itself."""
+        listed = self.listed(body.get("tools") or ())
+        own = [entry.wire for entry in listed if entry.wire is not None]
+        return own, [entry.own for entry in listed if entry.own is not None]
+
+    @abstractmethod
+    def listed(self, tools: Iterable[JSON]) -> list[ListedTool]:
+        """Return the entries of a list of tools; `own` is what the provider runs itself."""
 
     @abstractmethod
     def write_tools(

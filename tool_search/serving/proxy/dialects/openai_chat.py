@@ -65,17 +65,10 @@ class OpenAIChat(OpenAIDialect):
         """
         return bool(self.items(body)) and (body.get("n") or 1) <= _MAX_CHOICES
 
-    def tools(self, body: JSON) -> tuple[list[WireTool], list[JSON]]:
-        """Return the functions of a request, and the tools that the provider runs itself."""
-        own: list[WireTool] = []
-        others: list[JSON] = []
-        for entry in body.get("tools") or ():
-            name = function_name(entry) if entry.get("type") == "function" else ""
-            if name:
-                own.append(WireTool(entry, name))
-            else:
-                others.append(entry)
-        return own, others
+    def listed(self, tools: Iterable[JSON]) -> list[ListedTool]:
+        """Return the entries of a list of tools; `own` is what the provider runs itself."""
+        named = ((e, function_name(e) if e.get("type") == "function" else "") for e in tools)
+        return [ListedTool(WireTool(e, name)) if name else ListedTool(None, e) for e, name in named]
 
     def write_tools(
         self,
@@ -191,27 +184,19 @@ class _ChunkStream(ReplyStream):
     """A completion whose chunks come from one or more completions."""
 
     def __init__(self, holds: Callable[[str, str | None], bool], body: JSON) -> None:
-        super().__init__(holds, body)
-        self._next_index = 0
         self._first_id: object = None
-        self._usages: list[JSON] = []
         self._is_usage_apart = True
         self._base: JSON = {}
-        self.begin_step()
+        super().__init__(holds, body)
 
     def begin_step(self) -> None:
         """Prepare for the chunks of the provider's next completion."""
+        super().begin_step()
         self._message: JSON = {}
         self._calls = StreamedCalls()
         self._held: dict[int, bool] = {}
-        self._indexes: dict[int, int] = {}
         self._reason: object = None
         self._usage: JSON | None = None
-
-    @property
-    def is_complete(self) -> bool:
-        """True if the provider's last completion has come to its end."""
-        return self._reason is not None
 
     def read(self, event: SentEvent) -> Iterator[SentEvent]:
         """Take in a chunk of the provider, and yield the part that the client sees."""
@@ -222,8 +207,8 @@ class _ChunkStream(ReplyStream):
             return
         if data.get("usage"):
             if self._usage is None:
-                self._usages.append({})
-            self._usage = self._usages[-1] = data["usage"]
+                self.usages.append({})
+            self._usage = self.usages[-1] = data["usage"]
             self._is_usage_apart = not data.get("choices")
         if data.get("choices") is None:
             yield event
@@ -234,6 +219,7 @@ class _ChunkStream(ReplyStream):
         self._base = {**base, "id": self._first_id}
         for choice in data["choices"]:
             self._reason = choice.get("finish_reason") or self._reason
+            self.is_complete = self._reason is not None
             delta = self._visible(dict(choice.get("delta") or {}))
             if delta:
                 visible = {**choice, "delta": delta, "finish_reason": None}
@@ -260,13 +246,11 @@ class _ChunkStream(ReplyStream):
         if place not in self._held and call.name:
             self._held[place] = self.holds(call.name, None)
             if not self._held[place]:
-                self._indexes[place] = self._next_index
-                self._next_index += 1
                 # Pieces that came before the name.
-                yield {"index": self._indexes[place], **call.whole()}
+                yield {"index": self.show(place), **call.whole()}
                 return
         if self._held.get(place) is False:
-            yield {**piece, "index": self._indexes[place]}
+            yield {**piece, "index": self.indexes[place]}
 
     def reply(self) -> JSON:
         """Return the provider's last completion, as a whole one would have come."""
@@ -280,14 +264,13 @@ class _ChunkStream(ReplyStream):
     def release(self, call_id: str, visible: VisibleCall) -> Iterator[SentEvent]:
         """Yield the chunk of a call that was held back."""
         kept = next(call for call in self._calls.calls if call.id == call_id)
-        call = {"index": self._next_index, **_under(kept.whole(), visible)}
-        self._next_index += 1
+        call = {"index": self.show(kept.place), **_under(kept.whole(), visible)}
         yield self._chunk({"tool_calls": [call]}, None)
 
     def finish(self) -> Iterator[SentEvent]:
         """Yield the chunks that end the completion, with the usage where the provider has it."""
-        last = self._chunk({}, _finish_reason(self._reason, self._next_index > 0))
-        usage = {"usage": _usage(self._usages)} if self._usages else {}
+        last = self._chunk({}, _finish_reason(self._reason, self.next_index > 0))
+        usage = {"usage": _usage(self.usages)} if self.usages else {}
         if self._is_usage_apart:
             yield last
             if usage:

@@ -78,11 +78,9 @@ class OpenAIResponses(OpenAIDialect):
         """
         return bool(self.items(body)) and not body.get("background")
 
-    def tools(self, body: JSON) -> tuple[list[WireTool], list[JSON]]:
-        """Return the functions of a request, and the tools that the provider runs itself."""
-        listed = listed_tools(body.get("tools") or ())
-        own = [entry.wire for entry in listed if entry.wire is not None]
-        return own, [entry.own for entry in listed if entry.own is not None]
+    def listed(self, tools: Iterable[JSON]) -> list[ListedTool]:
+        """Return the entries of a list of tools; `own` is what the provider runs itself."""
+        return listed_tools(tools)
 
     def defers(self, body: JSON) -> bool:
         """True if a client leaves searches of deferred tools to the service, or answers them."""
@@ -270,26 +268,19 @@ class _ResponseStream(ReplyStream):
     """A response whose output items come from one or more responses."""
 
     def __init__(self, holds: Callable[[str, str | None], bool], body: JSON) -> None:
-        super().__init__(holds, body)
-        self._next_index = 0
         self._sequence = 0
         self._id: object = None
         self._declared = _places(OpenAIResponses().tools(body)[0])
         self._replies: list[JSON] = []
         self._released: dict[str, VisibleCall | None] = {}
-        self.begin_step()
+        super().__init__(holds, body)
 
     def begin_step(self) -> None:
         """Prepare for the events of the provider's next response."""
-        self._indexes: dict[int, int] = {}
+        super().begin_step()
         self._response: JSON = {}
         self._items: dict[int, JSON] = {}
-        self._end: str | None = None
-
-    @property
-    def is_complete(self) -> bool:
-        """True if the provider's last response has come to its end."""
-        return self._end is not None
+        self._end = "response.failed"
 
     def read(self, event: SentEvent) -> Iterator[SentEvent]:
         """Take in an event of the provider, and yield those that the client sees."""
@@ -297,7 +288,7 @@ class _ResponseStream(ReplyStream):
         if isinstance(data.get("item"), dict):
             data = {**data, "item": _as_declared(data["item"], self._declared)}
         if kind in ENDS:
-            self._end = kind
+            self._end, self.is_complete = kind, True
             self._response = data.get("response") or {}
             self._replies.append(OpenAIResponses().received(self.reply(), self.body))
             return
@@ -321,15 +312,14 @@ class _ResponseStream(ReplyStream):
         """Return an event of an item with the client's index; None if the client lacks the item."""
         index, item = data["output_index"], data.get("item") or {}
         if kind == "response.output_item.added" and not self._is_held(item):
-            self._indexes[index] = self._next_index
-            self._next_index += 1
+            self.show(index)
         if kind == "response.output_item.done":
             self._items[index] = item
-            if index not in self._indexes:
+            if index not in self.indexes:
                 self._released[str(item.get("call_id"))] = None
-        if index not in self._indexes:
+        if index not in self.indexes:
             return None
-        return {**data, "output_index": self._indexes[index]}
+        return {**data, "output_index": self.indexes[index]}
 
     def _is_held(self, item: JSON) -> bool:
         calls = OpenAIResponses().calls(item)
@@ -353,8 +343,8 @@ class _ResponseStream(ReplyStream):
         self._released[call_id] = visible
         kept = next(i for i in self.reply()["output"] if str(i.get("call_id")) == call_id)
         item = _under(kept, visible)
-        index, item_id = self._next_index, item.get("id")
-        self._next_index += 1
+        index, item_id = self.next_index, item.get("id")
+        self.next_index += 1
         place = {"output_index": index, "item_id": item_id}
         begun = {**item, "arguments": "", "status": "in_progress"}
         for kind, more in (
@@ -370,7 +360,7 @@ class _ResponseStream(ReplyStream):
 
     def finish(self) -> Iterator[SentEvent]:
         """Yield the event that ends the response."""
-        kind = self._end or "response.failed"
+        kind = self._end
         response = _echoed(_visible_response(self._replies, self._released), self.body)
         yield self._numbered(kind, {"type": kind, "response": response})
 
