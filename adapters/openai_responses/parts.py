@@ -16,6 +16,7 @@ from tool_search.core.messages import ToolCall
 __all__ = [
     "ENDS",
     "functions_in",
+    "grouped",
     "is_call",
     "is_client_search",
     "message_text",
@@ -46,6 +47,25 @@ def functions_in(tools: object) -> Iterator[tuple[str | None, dict[str, Any]]]:
             continue
         for function in mappings_of(tool.get("tools")):
             yield text_of(tool.get("name")), function
+
+
+def grouped(functions: Iterable[tuple[JSON | None, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Return a list of tools with the functions of a namespace in it, at the place of its first.
+
+    Args:
+        functions: The functions, each with its namespace's own fields; None: it is in none.
+    """
+    written: list[dict[str, Any]] = []
+    groups: dict[str, dict[str, Any]] = {}
+    for group, function in functions:
+        if group is None:
+            written.append(function)
+        elif group["name"] in groups:
+            groups[group["name"]]["tools"].append(function)
+        else:
+            groups[group["name"]] = {**group, "tools": [function]}
+            written.append(groups[group["name"]])
+    return written
 
 
 def is_client_search(tool: JSON) -> bool:

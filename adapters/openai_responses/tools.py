@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from copy import copy
 from typing import Any
 
+from tool_search.adapters.openai_responses.parts import grouped
 from tool_search.adapters.wire.definitions import definitions_in, is_strict
 from tool_search.adapters.wire.results import result_text
 from tool_search.adapters.wire.schemas import sent_description, sent_schema, sent_under
@@ -92,24 +93,18 @@ def definitions(
         deferred: True if they have `defer_loading`, as everything that a search loads.
         among: The request's list; no namespace has one of its names.
     """
-    wire: list[dict[str, Any]] = []
-    namespaces: dict[str, dict[str, Any]] = {}
+    entries: list[tuple[dict[str, Any] | None, dict[str, Any]]] = []
     for tool in tools:
         function = _function(tool, profile)
         if deferred:
             function["defer_loading"] = True
-        namespace = _server_namespace(tool, profile, among)
-        if namespace is None:
-            wire.append(function)
-        elif namespace in namespaces:
-            namespaces[namespace]["tools"].append(function)
-        else:
-            namespaces[namespace] = {
-                "type": "namespace", "name": namespace, "description": "", "tools": [function],
-            }  # fmt: skip
-            wire.append(namespaces[namespace])
-    for whole in namespaces.values():
-        whole["description"] = _listing(whole)
+        name = _server_namespace(tool, profile, among)
+        group = {"type": "namespace", "name": name, "description": ""}
+        entries.append((None if name is None else group, function))
+    wire = grouped(entries)
+    for entry in wire:
+        if entry["type"] == "namespace":
+            entry["description"] = _listing(entry)
     return wire
 
 

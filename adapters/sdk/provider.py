@@ -39,7 +39,7 @@ from tool_search.adapters.sdk.failures import (
     timeout_failure,
     unknown_failure,
 )
-from tool_search.adapters.sdk.reply_limits import ReplyLimits, ReplyMeter, ReplyProgress
+from tool_search.adapters.sdk.reply_limits import ReplyLimits, ReplyMeter
 from tool_search.adapters.sdk.reply_stream import (
     ReplyReader,
     read_stream,
@@ -251,9 +251,7 @@ class SDKProvider:
             plan = plan.without_system()
         body = await self._encode_off_loop(plan, profile)
         try:
-            answer = self._streamed if self._streams(plan, profile) else self._whole
-            events = answer(body, plan, profile)
-            async with aclosing(events):
+            async with aclosing(self._reply(body, plan, profile)) as events:
                 async for event in events:
                     yield event
         except (*self._sdk.errors, *http_errors()) as exc:
@@ -322,30 +320,22 @@ class SDKProvider:
     ) -> None:
         await self.aclose()
 
-    async def _streamed(
+    async def _reply(
         self, body: bytes, plan: RequestPlan, profile: ProviderProfile
     ) -> AsyncGenerator[ReplyEvent]:
         reader = self._format.reader(plan, profile)
-        read = partial(self._events_of, plan=plan, profile=profile)
         meter = ReplyMeter(self._limits, reader.progress)
         async with await meter.wait(self._send(body)) as stream:
-            if "json" in stream.response.headers.get("content-type", ""):
-                # An endpoint without streaming, or an error with status 200.
-                for event in await read_whole(stream.response, meter, read):
-                    yield event
+            kind = stream.response.headers.get("content-type", "")
+            # JSON in place of a stream: an endpoint without streaming, or an error of status 200.
+            if self._streams(plan, profile) and "json" not in kind:
+                async with aclosing(read_stream(stream.response, reader, meter)) as events:
+                    async for event in events:
+                        yield event
                 return
-            async with aclosing(read_stream(stream.response, reader, meter)) as events:
-                async for event in events:
-                    yield event
-
-    async def _whole(
-        self, body: bytes, plan: RequestPlan, profile: ProviderProfile
-    ) -> AsyncGenerator[ReplyEvent]:
-        meter = ReplyMeter(self._limits, ReplyProgress())
-        async with await meter.wait(self._send(body)) as stream:
             read = partial(self._events_of, plan=plan, profile=profile)
-            events = await read_whole(stream.response, meter, read)
-        for event in events:
+            whole = await read_whole(stream.response, meter, read)
+        for event in whole:
             yield event
 
     def _events_of(

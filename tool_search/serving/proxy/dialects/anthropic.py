@@ -40,6 +40,7 @@ from tool_search.serving.proxy.dialects.base import (
     WireDialect,
     WireTool,
     summed_usage,
+    undeferred,
     visible,
     without_space,
 )
@@ -312,7 +313,7 @@ def _undeferred(tools: Sequence[JSON], found: Iterable[str]) -> list[JSON]:
     waiting = {str(tool.get("name")): tool for tool in tools if tool.get("defer_loading")}
     named = [waiting[name] for name in dict.fromkeys(found) if name in waiting]
     shown = [*(tool for tool in tools if not tool.get("defer_loading")), *named]
-    return [{k: v for k, v in tool.items() if k != "defer_loading"} for tool in shown]
+    return [*map(undeferred, shown)]
 
 
 def _references(item: JSON) -> Iterator[str]:
@@ -341,11 +342,9 @@ def _named(block: JSON) -> JSON:
 
 def _written(entry: ListedTool) -> JSON:
     """Return an entry of the list; a deferred tool has no mark, which would be refused."""
-    if entry.wire is None:
-        return entry.own or {}
-    if not entry.deferred:
-        return {k: v for k, v in entry.wire.definition.items() if k != "defer_loading"}
-    return {**_unmarked(entry.wire.definition), "defer_loading": True}
+    if entry.wire is None or not entry.deferred:
+        return entry.definition
+    return {**_unmarked(entry.definition), "defer_loading": True}
 
 
 def _unmarked(tool: JSON) -> JSON:

@@ -32,6 +32,7 @@ __all__ = [
     "WireDialect",
     "WireTool",
     "summed_usage",
+    "undeferred",
     "visible",
     "without_space",
 ]
@@ -95,6 +96,13 @@ class ListedTool:
     wire: WireTool | None
     own: JSON | None = None
     deferred: bool = False
+
+    @property
+    def definition(self) -> JSON:
+        """The definition; only one that waits has the mark of it."""
+        if self.wire is None:
+            return self.own or {}
+        return self.wire.definition if self.deferred else undeferred(self.wire.definition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +199,11 @@ def summed_usage(usages: Sequence[JSON], *, before: str, after: str) -> JSON:
     last = usages[-1] if usages else {}
     total = {"total_tokens": int(last.get(before) or 0) + output} if before else {}
     return {**last, after: output, **total}
+
+
+def undeferred(definition: JSON) -> JSON:
+    """Return a definition without the mark of one that waits to be found."""
+    return {key: value for key, value in definition.items() if key != "defer_loading"}
 
 
 def without_space(text: str) -> str:

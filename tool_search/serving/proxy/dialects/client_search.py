@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tool_search.adapters.openai_responses.parts import functions_in, is_client_search
+from tool_search.adapters.openai_responses.parts import functions_in, grouped, is_client_search
 from tool_search.adapters.wire.arguments import arguments_text
 from tool_search.core.values.json import compact_json, read_object
-from tool_search.serving.proxy.dialects.base import JSON, ListedTool, SentEvent, WireTool
+from tool_search.serving.proxy.dialects.base import (
+    JSON,
+    ListedTool,
+    SentEvent,
+    WireTool,
+)
 
-__all__ = ["ClientSearch", "grouped", "listed_tools"]
+__all__ = ["ClientSearch", "grouped_tools", "listed_tools"]
 
 _NAMES = ("tool_search", "tool_search_of_client")
 _DESCRIPTION = "Searches for tools and loads those that fit."
@@ -152,25 +157,10 @@ def _is_function(tool: JSON) -> bool:
     return tool.get("type") == "function" and isinstance(tool.get("name"), str)
 
 
-def grouped(listed: Iterable[ListedTool]) -> list[JSON]:
-    """Return definitions with those of a namespace in it, at the place of its first."""
-    written: list[JSON] = []
-    groups: dict[str, JSON] = {}
-    for entry in listed:
-        if entry.wire is None:
-            written.append(entry.own or {})
-            continue
-        definition, namespace = entry.wire.definition, entry.wire.namespace
-        if not entry.deferred:
-            definition = {k: v for k, v in definition.items() if k != "defer_loading"}
-        if namespace is None:
-            written.append(definition)
-        elif namespace in groups:
-            groups[namespace]["tools"].append(definition)
-        else:
-            groups[namespace] = {**(entry.wire.group or {}), "tools": [definition]}
-            written.append(groups[namespace])
-    return written
+def grouped_tools(listed: Iterable[ListedTool]) -> list[JSON]:
+    """Return definitions as a list has them, those of a namespace in it."""
+    groups = ((None if each.wire is None else each.wire.group, each) for each in listed)
+    return grouped((group, each.definition) for group, each in groups)
 
 
 def _with_loaded(listed: Iterable[JSON], loaded: Iterable[JSON]) -> list[JSON]:
@@ -178,9 +168,7 @@ def _with_loaded(listed: Iterable[JSON], loaded: Iterable[JSON]) -> list[JSON]:
     declared = [
         entry
         for entry in listed_tools(listed)
-        if not (entry.own or {} if entry.wire is None else entry.wire.definition).get(
-            "defer_loading"
-        )
+        if not (entry.wire.definition if entry.wire else entry.definition).get("defer_loading")
     ]
     known = {(entry.wire.namespace, entry.wire.name) for entry in declared if entry.wire}
     new = {
@@ -188,4 +176,4 @@ def _with_loaded(listed: Iterable[JSON], loaded: Iterable[JSON]) -> list[JSON]:
         for entry in listed_tools(loaded)
         if entry.wire and (place := (entry.wire.namespace, entry.wire.name)) not in known
     }
-    return grouped([*declared, *new.values()])
+    return grouped_tools([*declared, *new.values()])

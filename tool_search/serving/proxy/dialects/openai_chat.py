@@ -77,8 +77,7 @@ class OpenAIChat(OpenAIDialect):
         others: Sequence[JSON],
     ) -> list[JSON]:
         """Return the list of tools: first the provider's own, which no discovery moves."""
-        own = (entry.own or {} if entry.wire is None else entry.wire.definition for entry in listed)
-        return [*others, *own]
+        return [*others, *(entry.definition for entry in listed)]
 
     def required_tools(self, body: JSON) -> list[tuple[str | None, str]]:
         """Return the namespaces and names that `tool_choice` names."""

@@ -36,7 +36,7 @@ from tool_search.serving.proxy.dialects.base import (
 )
 from tool_search.serving.proxy.dialects.client_search import (
     ClientSearch,
-    grouped,
+    grouped_tools,
     listed_tools,
 )
 from tool_search.serving.proxy.dialects.openai import OpenAIDialect
@@ -104,11 +104,11 @@ class OpenAIResponses(OpenAIDialect):
         others: Sequence[JSON],
     ) -> list[JSON]:
         """Return the list of tools: first the provider's own, which no discovery moves."""
-        return [*others, *grouped(listed)]
+        return [*others, *grouped_tools(listed)]
 
     def write_plain(self, tools: Sequence[WireTool]) -> list[JSON]:
         """Return definitions as the client wrote them, in its namespaces."""
-        return grouped(ListedTool(tool) for tool in tools)
+        return grouped_tools(ListedTool(tool) for tool in tools)
 
     def required_tools(self, body: JSON) -> list[tuple[str | None, str]]:
         """Return the namespaces and names that `tool_choice` names."""
@@ -395,7 +395,7 @@ def _loaded(definitions: object, tool_of: Callable[[str], WireTool | None]) -> l
         wire = tool_of(str(function.get("name")))
         own = function if wire is None else {**wire.definition, "defer_loading": True}
         entries.append(ListedTool(wire and replace(wire, definition=own), own, deferred=True))
-    return grouped(entries)
+    return grouped_tools(entries)
 
 
 def _sent_back(item: JSON) -> JSON:
