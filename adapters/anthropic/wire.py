@@ -19,9 +19,9 @@ from tool_search.adapters.anthropic.parts import EMPTY_TEXT, THINKING
 from tool_search.adapters.wire.arguments import arguments_object
 from tool_search.adapters.wire.requests import (
     RequestOptions,
-    decoded,
     encoded_body,
     encoded_messages,
+    request_object,
     settled_count,
     with_extra_body,
 )
@@ -60,14 +60,14 @@ def to_wire(
     plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]
 ) -> dict[str, Any]:
     """Return the request as a JSON object; see `RequestOptions` for the options."""
-    return decoded(encode(plan, profile, **options))
+    return request_object(encode, plan, profile, options)
 
 
 def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]) -> bytes:
     """Return `to_wire` as JSON in UTF-8; parts that later requests repeat are written once."""
     marked = _marked_messages(plan, profile, options)
     settled = settled_count(
-        plan.messages, marked=marked, is_written=lambda said: bool(_blocks(said, profile))
+        plan, marked=marked, is_written=lambda said: bool(_blocks(said, profile))
     )
     write = partial(_messages, profile, marked)
     rest = write(plan.messages[settled:], settled)

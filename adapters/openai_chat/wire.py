@@ -22,9 +22,9 @@ from tool_search.adapters.wire.arguments import arguments_json
 from tool_search.adapters.wire.definitions import definitions_in, is_strict
 from tool_search.adapters.wire.requests import (
     RequestOptions,
-    decoded,
     encoded_body,
     encoded_messages,
+    request_object,
     result_texts,
     settled_count,
     user_content,
@@ -71,7 +71,7 @@ def to_wire(
     plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]
 ) -> dict[str, Any]:
     """Return the request as a JSON object; see `RequestOptions` for the options."""
-    return decoded(encode(plan, profile, **options))
+    return request_object(encode, plan, profile, options)
 
 
 def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]) -> bytes:
@@ -82,7 +82,7 @@ def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[Reques
         whole = _body(plan, profile, options)
         return encoded_body(whole, tools)
     write = partial(_messages, plan, profile)
-    settled = settled_count(plan.messages, is_written=is_written)
+    settled = settled_count(plan, is_written=is_written)
     messages = encoded_messages(
         plan,
         (profile, plan.strategy, plan.system),

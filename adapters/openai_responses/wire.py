@@ -27,8 +27,8 @@ from tool_search.adapters.wire.definitions import definitions_in
 from tool_search.adapters.wire.requests import (
     RequestOptions,
     WrittenHistory,
-    decoded,
     encoded_body,
+    request_object,
     result_texts,
     settled_count,
     user_content,
@@ -67,7 +67,7 @@ def to_wire(
     plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]
 ) -> dict[str, Any]:
     """Return the request as a JSON object; see `RequestOptions` for the options."""
-    return decoded(encode(plan, profile, **options))
+    return request_object(encode, plan, profile, options)
 
 
 def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]) -> bytes:
@@ -439,7 +439,9 @@ class _WrittenInput(WrittenHistory):
 
 def _write_input(plan: RequestPlan, profile: ProviderProfile) -> tuple[WrittenHistory, _Input]:
     """Return the items of earlier turns, and the input with the others."""
-    settled = settled_count(plan.messages)
+    settled = settled_count(plan)
+    if not settled:
+        return WrittenHistory(), _whole_input(plan, profile)
     beginning, present = plan.messages[:settled], plan.messages[settled:]
     key = (profile, plan.strategy, plan.tools.fingerprint)
     written = plan.kept.get(_WrittenInput, key)

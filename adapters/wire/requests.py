@@ -10,27 +10,30 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypedDict
 
 from tool_search.core.catalog.names import NameRule, wire_name
 from tool_search.core.messages import (
     ContentPart,
     ImagePart,
+    KeptWork,
     Message,
     ReferencePart,
     RequestPlan,
     TextPart,
 )
+from tool_search.core.profiles import ProviderProfile
 from tool_search.core.values.json import compact_json, json_bytes
 
 __all__ = [
     "Pieces",
     "RequestOptions",
     "WrittenHistory",
-    "decoded",
     "encoded_body",
     "encoded_messages",
     "named_picture",
+    "request_object",
     "result_texts",
     "settled_count",
     "user_content",
@@ -40,6 +43,7 @@ __all__ = [
 _PLACE = re.compile(r"\b(?:messages|input)[.\[]\d[\w.\[\]]{0,100}")
 
 JSON = Mapping[str, Any]
+_NOTHING_KEPT = KeptWork()
 Pieces = list[bytes | bytearray]
 """JSON in pieces, to be joined once: a long history is not copied at each step."""
 Write = Callable[[Sequence[Message], int], Iterable[JSON]]
@@ -64,9 +68,14 @@ def with_extra_body(body: Mapping[str, Any], options: RequestOptions) -> dict[st
     return {key: value for key, value in merged.items() if value is not None}
 
 
-def decoded(body: bytes) -> dict[str, Any]:
-    """Return a written request as a JSON object, for hosts that send it themselves."""
-    read: dict[str, Any] = json.loads(body)
+def request_object(
+    encode: Callable[..., bytes],
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    options: RequestOptions,
+) -> dict[str, Any]:
+    """Return a request as a JSON object, written at once: nothing is kept for the next one."""
+    read: dict[str, Any] = json.loads(encode(replace(plan, kept=_NOTHING_KEPT), profile, **options))
     return read
 
 
@@ -176,7 +185,7 @@ def _append(array: bytearray, entries: Iterable[bytes]) -> None:
 
 
 def settled_count(
-    messages: Sequence[Message],
+    plan: RequestPlan,
     *,
     marked: Collection[int] = (),
     is_written: Callable[[Message], bool] = lambda _: True,
@@ -187,11 +196,13 @@ def settled_count(
     of the model's, since formats join neighbours of one role.
 
     Args:
-        messages: The history.
+        plan: The request.
         marked: Indexes of messages that this request writes with a mark.
         is_written: False for a message of the model's that the format leaves out.
     """
-    last = len(messages) - 1
+    if plan.kept is _NOTHING_KEPT:
+        return 0
+    messages, last = plan.messages, len(plan.messages) - 1
     for place in range(min((last, *marked)), 0, -1):
         before = messages[place - 1]
         if messages[place].role == "user" and before.role == "assistant" and is_written(before):
@@ -211,6 +222,8 @@ def encoded_messages(
         settled: The number of messages that later requests repeat.
         rest: The others, written.
     """
+    if not settled:
+        return WrittenHistory().with_rest(rest)
     beginning = plan.messages[:settled]
     written = plan.kept.get(WrittenHistory, key)
     if written is None or not written.precedes(beginning):

@@ -414,4 +414,5 @@ def test_final_request_keeps_its_tools_and_forbids_calls() -> None:
 def test_bytes_of_the_tools_are_made_once_for_each_form() -> None:
     plan = searching(deferred=(MAIL, INBOX, WEATHER))
     for profile in (CLIENT, DEFERRED, HOSTED):
-        assert json.loads(encode(plan, profile)) == to_wire(plan, profile)
+        anew = replace(plan, tools=ToolList(plan.tools))
+        assert json.loads(encode(plan, profile)) == to_wire(anew, profile)
