@@ -53,7 +53,6 @@ from tool_search.core.messages import RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.values.aside import LARGE_CATALOG
 from tool_search.providers.base import ReplyEnd, ReplyEvent
-from tool_search.runner.execution.background import LARGE_CATALOG
 
 __all__ = ["SDK", "SDKProvider", "WireFormat", "vendor_sdk"]
 
