@@ -1,4 +1,4 @@
-"""Replies in Anthropic's Messages format; no other module reads their fields.
+"""Replies in Anthropic's Messages format, whole and streamed.
 
 Needs no SDK. Sources: Anthropic, "Messages API" (`Message`, `usage`, `stop_reason`);
 "Streaming Messages" (events); "Prompt caching" (`input_tokens` leaves out what was read
@@ -12,20 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from tool_search.adapters.anthropic.parts import StreamedBlock, blocks_text, is_search_block
-from tool_search.adapters.sdk.failures import (
-    ReplyFailedError,
-    foreign_reply,
-)
+from tool_search.adapters.sdk.failures import ReplyFailedError, foreign_reply
 from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_end
 from tool_search.adapters.wire.arguments import arguments_object, is_whole
 from tool_search.adapters.wire.names import canonical_names, made_call
-from tool_search.adapters.wire.values import (
-    count_of,
-    known,
-    mapping_of,
-    position_of,
-    text_of,
-)
+from tool_search.adapters.wire.values import count_of, known, mapping_of, position_of, text_of
 from tool_search.core.messages import NativeReply, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.base import (

@@ -26,11 +26,7 @@ from tool_search.adapters.wire.requests import (
     with_extra_body,
 )
 from tool_search.adapters.wire.results import refers, result_text
-from tool_search.adapters.wire.schemas import (
-    sent_description,
-    sent_schema_json,
-    sent_under,
-)
+from tool_search.adapters.wire.schemas import sent_description, sent_schema_json, sent_under
 from tool_search.core.catalog.names import NameRule, wire_id, wire_name
 from tool_search.core.messages import (
     ContentPart,

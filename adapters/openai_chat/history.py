@@ -22,12 +22,7 @@ from tool_search.adapters.wire.searches import (
     normalized_searches,
     simplified,
 )
-from tool_search.adapters.wire.values import (
-    fields_of,
-    label_of,
-    mappings_of,
-    text_of,
-)
+from tool_search.adapters.wire.values import fields_of, label_of, mappings_of, text_of
 from tool_search.core.conversation.history import results_in_place
 from tool_search.core.messages import (
     ContentPart,

@@ -1,4 +1,4 @@
-"""Replies in OpenAI's Chat Completions format; no other module reads their fields.
+"""Replies in OpenAI's Chat Completions format, whole and streamed.
 
 Needs no SDK. Sources: OpenAI, "Chat Completions API" (the completion and its chunks);
 DeepSeek, "Thinking mode" and "Context caching" (`reasoning_content`,
@@ -16,23 +16,11 @@ from typing import Any
 
 from tool_search.adapters.openai_chat.parts import StreamedCalls
 from tool_search.adapters.openai_chat.wire import REASONING_FIELDS
-from tool_search.adapters.sdk.failures import (
-    Failure,
-    ReplyFailedError,
-    body_failure,
-    foreign_reply,
-)
+from tool_search.adapters.sdk.failures import Failure, ReplyFailedError, body_failure, foreign_reply
 from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_end
 from tool_search.adapters.wire.arguments import is_whole
 from tool_search.adapters.wire.names import canonical_names, made_call
-from tool_search.adapters.wire.values import (
-    count_of,
-    known,
-    list_of,
-    mapping_of,
-    named_of,
-    text_of,
-)
+from tool_search.adapters.wire.values import count_of, known, list_of, mapping_of, named_of, text_of
 from tool_search.core.messages import NativeReply, RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.values.json import compact_json

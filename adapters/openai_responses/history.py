@@ -21,11 +21,7 @@ from tool_search.adapters.wire.searches import (
     result_of,
     simplified,
 )
-from tool_search.adapters.wire.values import (
-    fields_of,
-    label_of,
-    text_of,
-)
+from tool_search.adapters.wire.values import fields_of, label_of, text_of
 from tool_search.core.conversation.history import results_in_place
 from tool_search.core.messages import (
     ContentPart,

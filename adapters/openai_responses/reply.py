@@ -1,4 +1,4 @@
-"""Replies in OpenAI's Responses format; no other module reads their fields.
+"""Replies in OpenAI's Responses format, whole and streamed.
 
 Needs no SDK. Sources: OpenAI, "Responses API" (the response and its output items),
 "Streaming events", "Reasoning models", "Tool search" (a client's search is a call to
@@ -18,16 +18,8 @@ from tool_search.adapters.openai_responses.parts import (
     own_items,
     says_more,
 )
-from tool_search.adapters.openai_responses.wire import (
-    KEPT_REPLY,
-    history_digest,
-    loaded_by,
-)
-from tool_search.adapters.sdk.failures import (
-    ReplyFailedError,
-    body_failure,
-    foreign_reply,
-)
+from tool_search.adapters.openai_responses.wire import KEPT_REPLY, history_digest, loaded_by
+from tool_search.adapters.sdk.failures import ReplyFailedError, body_failure, foreign_reply
 from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_end
 from tool_search.adapters.wire.arguments import is_whole
 from tool_search.adapters.wire.names import canonical_names, made_call

@@ -17,11 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 from tool_search.adapters.openai_responses.parts import functions_in, is_call
-from tool_search.adapters.openai_responses.tools import (
-    ToolNamespaces,
-    definitions,
-    encode_tools,
-)
+from tool_search.adapters.openai_responses.tools import ToolNamespaces, definitions, encode_tools
 from tool_search.adapters.wire.arguments import arguments_json, arguments_object
 from tool_search.adapters.wire.definitions import definitions_in
 from tool_search.adapters.wire.requests import (
