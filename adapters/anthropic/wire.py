@@ -21,11 +21,12 @@ from tool_search.adapters.wire.requests import (
     RequestOptions,
     encoded_body,
     encoded_messages,
+    refers,
     request_object,
+    result_text,
     settled_count,
     with_extra_body,
 )
-from tool_search.adapters.wire.results import refers, result_text
 from tool_search.adapters.wire.schemas import sent_description, sent_schema_json, sent_under
 from tool_search.core.catalog.names import NameRule, wire_id, wire_name
 from tool_search.core.messages import (

@@ -18,7 +18,7 @@ from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
 from tool_search.adapters.astrbot.tools import without_reminders
 from tool_search.adapters.astrbot.webui.activity import Timeline
 from tool_search.adapters.hosts.view import ToolView
-from tool_search.adapters.wire.results import result_text
+from tool_search.adapters.wire.requests import result_text
 from tool_search.catalog.schema.declared import declared_schema
 from tool_search.core.catalog.names import NAME_RULES, wire_name
 from tool_search.core.catalog.tool import Tool

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from tool_search.adapters.astrbot.reports import WarnOnce
-from tool_search.adapters.wire.results import result_text
+from tool_search.adapters.wire.requests import result_text
 from tool_search.adapters.wire.values import label_of, mappings_of, text_of
 from tool_search.catalog.schema.declared import declared_schema
 from tool_search.core.catalog.catalog import ToolCatalog

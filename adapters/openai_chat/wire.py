@@ -19,19 +19,20 @@ from typing import Any, Unpack
 
 from tool_search.adapters.openai_chat.turns import is_written, ordered_messages
 from tool_search.adapters.wire.arguments import arguments_json
-from tool_search.adapters.wire.definitions import definitions_in, is_strict
 from tool_search.adapters.wire.requests import (
     RequestOptions,
+    definitions_in,
     encoded_body,
     encoded_messages,
     request_object,
+    result_text,
     result_texts,
     settled_count,
     user_content,
     with_extra_body,
 )
-from tool_search.adapters.wire.results import result_text
 from tool_search.adapters.wire.schemas import (
+    is_strict,
     sent_description,
     sent_schema,
     sent_schema_json,

@@ -12,9 +12,8 @@ from copy import copy
 from typing import Any
 
 from tool_search.adapters.openai_responses.parts import grouped
-from tool_search.adapters.wire.definitions import definitions_in, is_strict
-from tool_search.adapters.wire.results import result_text
-from tool_search.adapters.wire.schemas import sent_description, sent_schema, sent_under
+from tool_search.adapters.wire.requests import definitions_in, result_text
+from tool_search.adapters.wire.schemas import is_strict, sent_description, sent_schema, sent_under
 from tool_search.catalog.schema.declared import declared_schema
 from tool_search.core.catalog.names import wire_name
 from tool_search.core.catalog.tool import Tool

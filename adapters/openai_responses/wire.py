@@ -19,10 +19,10 @@ from typing import Any, Unpack
 from tool_search.adapters.openai_responses.parts import functions_in, is_call
 from tool_search.adapters.openai_responses.tools import ToolNamespaces, definitions, encode_tools
 from tool_search.adapters.wire.arguments import arguments_json, arguments_object
-from tool_search.adapters.wire.definitions import definitions_in
 from tool_search.adapters.wire.requests import (
     RequestOptions,
     WrittenHistory,
+    definitions_in,
     encoded_body,
     request_object,
     result_texts,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from tool_search.adapters.wire.arguments import arguments_text
-from tool_search.adapters.wire.definitions import definitions_in
+from tool_search.adapters.wire.requests import definitions_in
 from tool_search.adapters.wire.values import text_of
 from tool_search.core.catalog.names import NameRule, wire_name
 from tool_search.core.messages import Message, RequestPlan, ToolCall

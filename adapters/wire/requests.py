@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, TypedDict
 
 from tool_search.core.catalog.names import NameRule, wire_name
+from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import (
     ContentPart,
     ImagePart,
@@ -24,16 +25,21 @@ from tool_search.core.messages import (
     TextPart,
 )
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.results import SearchResult
+from tool_search.core.strategies import strategy_class
 from tool_search.core.values.json import compact_json, json_bytes
 
 __all__ = [
     "Pieces",
     "RequestOptions",
     "WrittenHistory",
+    "definitions_in",
     "encoded_body",
     "encoded_messages",
     "named_picture",
+    "refers",
     "request_object",
+    "result_text",
     "result_texts",
     "settled_count",
     "user_content",
@@ -100,6 +106,29 @@ def user_content(
         elif isinstance(part, TextPart) and part.text:
             wire.append({"type": text_type, "text": part.text})
     return wire
+
+
+def definitions_in(message: Message) -> list[Tool]:
+    """Return the definitions that a message sends, in order."""
+    parts = () if isinstance(message.content, str) else message.content
+    return [tool for part in parts if isinstance(part, ReferencePart) for tool in part.tools]
+
+
+def refers(result: SearchResult, profile: ProviderProfile) -> bool:
+    """True if a provider's strategy writes a result as references to the tools it found."""
+    strategy = strategy_class(profile.strategy)()
+    return result.error is None and isinstance(strategy.format_result(result), ReferencePart)
+
+
+def result_text(result: SearchResult, profile: ProviderProfile) -> str:
+    """Return a result as JSON text, under the names that a request calls by."""
+    rule = profile.name_rule
+    named = replace(
+        result,
+        matches=tuple(replace(m, name=wire_name(m.name, rule)) for m in result.matches),
+        loaded=tuple(wire_name(name, rule) for name in result.loaded),
+    )
+    return named.to_json()
 
 
 def result_texts(content: str | Iterable[ContentPart], rule: NameRule) -> Iterator[str]:

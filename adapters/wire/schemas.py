@@ -27,7 +27,14 @@ from tool_search.core.profiles import ProviderProfile
 from tool_search.core.values.clean_text import cut_text
 from tool_search.core.values.json import compact_json, json_bytes
 
-__all__ = ["moonshot_schema", "sent_description", "sent_schema", "sent_schema_json", "sent_under"]
+__all__ = [
+    "is_strict",
+    "moonshot_schema",
+    "sent_description",
+    "sent_schema",
+    "sent_schema_json",
+    "sent_under",
+]
 
 _MAX_DEPTH = 25
 _MAX_PLAIN_DEPTH = 4
@@ -48,6 +55,16 @@ _MANY = frozenset({"oneOf", "allOf", "anyOf", "prefixItems"})
 _NAMED = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _SHAPES = frozenset({"type", "$ref", "properties", "items", "enum", "const", *_MANY})
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
+# Source: OpenAI, "Structured outputs", "Supported schemas". A schema counts as strict only if
+# every release of that page allows it: one that strict mode refuses is a refused request.
+_STRICT_KEYS = frozenset(
+    ("additionalProperties", "anyOf", "description", "enum", "items", "properties", "required",
+     "title", "type"),
+)  # fmt: skip
+_STRICT_TYPES = frozenset(("array", "boolean", "integer", "null", "number", "object", "string"))
+_MAX_STRICT_DEPTH = 5
+_MAX_STRICT_PROPERTIES = 100
+_MAX_STRICT_VALUES = 500
 
 
 def sent_description(tool: Tool, profile: ProviderProfile) -> str:
@@ -350,3 +367,52 @@ _WRITERS: Mapping[SchemaRules, Callable[[Mapping[str, Any]], dict[str, Any]]] = 
     "acyclic": _without_circles,
     "plain": _plain_schema,
 }
+
+
+def is_strict(schema: Mapping[str, Any]) -> bool:
+    """Return True if strict mode accepts a schema unchanged and so enforces its arguments."""
+    parts = list(_strict_parts(schema, 1))
+    return (
+        None not in parts
+        and sum(len(part.get("properties", ())) for part in parts if part) <= _MAX_STRICT_PROPERTIES
+        and sum(len(part.get("enum", ())) for part in parts if part) <= _MAX_STRICT_VALUES
+    )
+
+
+def _strict_parts(schema: object, depth: int) -> Iterator[Mapping[str, Any] | None]:
+    """Yield the schema and all within it; None in place of what strict mode does not know."""
+    if (
+        not isinstance(schema, Mapping)
+        or depth > _MAX_STRICT_DEPTH
+        or not _is_known_to_strict(schema)
+    ):
+        yield None
+        return
+    yield schema
+    for inner in (*schema.get("properties", {}).values(), *schema.get("anyOf", ())):
+        yield from _strict_parts(inner, depth + 1)
+    if "items" in schema:
+        yield from _strict_parts(schema["items"], depth + 1)
+
+
+def _is_known_to_strict(schema: Mapping[str, Any]) -> bool:
+    kinds = schema.get("type")
+    listed = kinds if isinstance(kinds, list) else [kinds]
+    if not (
+        _STRICT_KEYS.issuperset(schema)
+        and ("anyOf" in schema or _STRICT_TYPES.issuperset(map(str, listed)))
+    ):
+        return False
+    shapes = (("anyOf", list), ("enum", list), ("properties", dict), ("required", list))
+    if any(not isinstance(schema.get(key, kind()), kind) for key, kind in shapes):
+        return False
+    if "array" in listed and "items" not in schema:
+        return False
+    if "object" not in listed:
+        return "properties" not in schema
+    # Recorded: an object without properties that leaves `required` out is not sent as strict.
+    return (
+        schema.get("additionalProperties") is False
+        and "required" in schema
+        and set(map(str, schema["required"])) == set(schema.get("properties", ()))
+    )

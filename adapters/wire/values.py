@@ -13,7 +13,6 @@ __all__ = [
     "attachment",
     "count_of",
     "fields_of",
-    "items_of",
     "known",
     "label_of",
     "list_of",
@@ -58,8 +57,8 @@ def mapping_of(value: object) -> Mapping[str, Any]:
 
 
 def list_of(value: object) -> list[Any]:
-    """Return the value if it is an array, else an empty one."""
-    return value if isinstance(value, list) else []
+    """Return the value if it is an array, else an empty one; a client may write a tuple."""
+    return value if isinstance(value, list) else list(value) if isinstance(value, tuple) else []
 
 
 def count_of(value: object) -> int:
@@ -108,14 +107,9 @@ def fields_of(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else dict(mapping_of(value))
 
 
-def items_of(value: object) -> list[Any]:
-    """Return a list's items; a tuple's too, empty for anything else."""
-    return list(value) if isinstance(value, list | tuple) else []
-
-
 def mappings_of(value: object) -> list[dict[str, Any]]:
     """Return the objects of a list."""
-    return [fields for item in items_of(value) if (fields := fields_of(item))]
+    return [fields for item in list_of(value) if (fields := fields_of(item))]
 
 
 def readable(value: object) -> str:
