@@ -15,6 +15,7 @@ from tests.proxy.conftest import serve
 from tests.proxy.raw import raw_provider
 from tests.proxy.test_app import CHAT, REPLY, TOOLS, client_of
 from tests.services.raw import JSON, RawService
+from tool_search.core.kinds import Dialect
 from tool_search.serving.proxy.app import ToolSearchProxy
 from tool_search.serving.proxy.settings import ProxyConfig, UpstreamSettings
 
@@ -29,7 +30,7 @@ def _names(body: JSON) -> list[str]:
 
 @contextmanager
 def _proxy(service: RawService, **settings: Any) -> Iterator[str]:
-    formats = ("anthropic", "openai_chat", "openai_responses")
+    formats: tuple[Dialect, ...] = ("anthropic", "openai_chat", "openai_responses")
     with service.running():
         upstream = UpstreamSettings(id="odd", base_url=service.url, dialects=formats, **settings)
         with serve(ToolSearchProxy(ProxyConfig(upstreams=(upstream,)))) as address:

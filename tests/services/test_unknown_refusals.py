@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import cycle
 
 import pytest
 
 from tests.services.raw import JSON, RawService
-from tests.services.rules import RULES, bot_of
+from tests.services.rules import RULES, bot_of, tool_of
 from tests.services.test_sizes import (
     LIMIT,
     MODELS,
@@ -21,6 +22,7 @@ from tests.services.test_sizes import (
     bot,
     codes,
     entries,
+    report_tool,
     size_of,
 )
 from tool_search import CallOptions, ExecutableTool, Tool, ToolSearchConfig
@@ -38,6 +40,11 @@ OPTIONAL = {
     "chat": lambda body: "stream_options" in body or "tool_search" in json.dumps(body["tools"]),
     "responses": lambda body: "include" in body or '"tool_search"' in json.dumps(body["tools"]),
 }
+
+
+def short_tool(name: str) -> ExecutableTool:
+    """Return a tool that a search finds by its name, with a short result."""
+    return tool_of(name, [], RULES["no tools"])
 
 
 @pytest.mark.parametrize("kind", ["claude", "chat", "responses"])
@@ -336,10 +343,13 @@ async def test_form_without_tools_that_one_conversation_needs_costs_one_refusal_
         assert service.bodies[-1].get("tools")
 
 
-async def test_service_that_refuses_in_turns_answers_and_nothing_is_lost() -> None:
+@pytest.mark.parametrize("make", [report_tool, short_tool])
+async def test_service_that_refuses_in_turns_answers_and_nothing_is_lost(
+    make: Callable[[str], ExecutableTool],
+) -> None:
     count = iter(range(1_000))
     service = RawService(rule=lambda _: ODD if next(count) % 2 == 0 else None)
-    async with bot({"odd": ("chat", service)}) as made:
+    async with bot({"odd": ("chat", service)}, tools=[make(name) for name in TOOLS]) as made:
         for name in TOOLS:
             assert answers(await made.turn(f"Please use {name}"))
         ran = [m.name for m in made.history if m.role == "tool" and m.name in TOOLS]

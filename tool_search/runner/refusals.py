@@ -70,7 +70,8 @@ class TurnRefusals:
     plainer: set[str] = field(default_factory=set)
     _forms: dict[str, PlainerForm] = field(default_factory=dict)
     _tried_hints: set[str] = field(default_factory=set)
-    _shortened: set[str] = field(default_factory=set)
+    # Providers whose request was shortened on suspicion; true: after a form that had helped.
+    _shortened: dict[str, bool] = field(default_factory=dict)
 
     def form(self, provider: str, phase: Phase) -> Mapping[str, Any]:
         """Return the fields of a provider's profile that are others in its next request."""
@@ -156,14 +157,14 @@ class TurnRefusals:
             how, plain, is_passing = found
             said = before.said if before and not is_first else redacted_text(str(error))
             # The same messages were refused in a form with tools too.
-            is_alone = is_first and provider not in self._shortened
+            is_alone = self._shortened.get(provider, is_first)
             is_passing |= not (plain.takes_tools or took is None or is_alone)
             form = PlainerForm(
                 changes(usual, plain), how, said, has_row=has_row, is_passing=is_passing
             )
             if took is not None and not plain.takes_tools and provider not in self._shortened:
                 # Older turns go before tools that it has taken: the fault may be the length.
-                self._shortened.add(provider)
+                self._shortened[provider] = is_first
                 if self.left == 1:
                     self._forms[provider] = form
                 return ErrorAction(remedy="shorten", share=_SHORTER, is_unknown=True)
@@ -184,7 +185,7 @@ class TurnRefusals:
 
     def answered(self, provider: str, plan: RequestPlan) -> Iterator[Notice]:
         """Remember the form that helped; yield the notice of a new one."""
-        self._shortened.discard(provider)
+        self._shortened.pop(provider, None)
         origin, form = self.pool.profile(provider).origin, self._form(provider, plan.phase)
         key = (origin, plan.phase)
         if plan.tools:
