@@ -15,8 +15,7 @@ from pydantic import SecretStr
 
 from tool_search.adapters.hosts.chain import ChainItem, ExchangeChain
 from tool_search.adapters.hosts.view import ToolView
-from tool_search.adapters.sdk.failures import Failure, raise_failure
-from tool_search.adapters.sdk.openai_failures import body_failure
+from tool_search.adapters.sdk.failures import Failure, body_failure, raise_failure
 from tool_search.core.catalog.names import wire_name
 from tool_search.core.catalog.tokens import estimate_tokens
 from tool_search.core.catalog.tool import Tool
