@@ -106,7 +106,7 @@ def searchable(
         SessionError: A tool has the search tool's name.
     """
     search = search or ToolSearch((), config)
-    runnable, others = _divided(functions)
+    runnable, others = _divide(functions)
     view = search.view(tools=[tool.to_dict() for tool in runnable])
     _check_limits(view)
     # Of two tools of one name the first counts, as in the view.
@@ -122,13 +122,13 @@ def searchable(
             )
         else:
             inner = own[entry.tool.source[1]]
-            definition = _declared(inner, name, deferred=entry.deferred)
+            definition = _declare(inner, name, deferred=entry.deferred)
             calls = _Calls(name, view, search, loop)
             made.append((_AsyncTool if asynchronous else _Tool)(definition, inner, calls))
     return SearchableTools([*made, *others], view, search)
 
 
-def _divided(functions: Iterable[Any]) -> tuple[list[_Runnable], list[Any]]:
+def _divide(functions: Iterable[Any]) -> tuple[list[_Runnable], list[Any]]:
     """Return the tools that can be searched, and what the runner takes besides."""
     runnable: list[_Runnable] = []
     others: list[Any] = []
@@ -182,7 +182,7 @@ def _definition(tool: Tool) -> BetaToolParam:
     }
 
 
-def _declared(inner: _Runnable, name: str, *, deferred: bool) -> BetaToolParam:
+def _declare(inner: _Runnable, name: str, *, deferred: bool) -> BetaToolParam:
     """Return the SDK's definition, deferred or not."""
     definition = {**inner.to_dict(), "name": wire_name(name, _CLAUDE.name_rule)}
     definition.pop("defer_loading", None)

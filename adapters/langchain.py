@@ -107,7 +107,7 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
         while True:
             kept = _kept_names(declared)
             try:
-                return _own(handler(self._sent(declared, kept)), kept)
+                return _own(handler(self._send(declared, kept)), kept)
             except Exception as exc:
                 if not kept.learn(exc):
                     raise
@@ -122,7 +122,7 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
         while True:
             kept = _kept_names(declared)
             try:
-                return _own(await handler(self._sent(declared, kept)), kept)
+                return _own(await handler(self._send(declared, kept)), kept)
             except Exception as exc:
                 if not kept.learn(exc):
                     raise
@@ -211,11 +211,11 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
         if any(entry.deferred for entry in listed):
             return changed.override(
                 system_message=system,
-                messages=[self._referring(message, listed) for message in request.messages],
+                messages=[self._refer(message, listed) for message in request.messages],
             )
         return changed.override(system_message=system)
 
-    def _sent(self, request: ModelRequest[Any], kept: KeptNames) -> ModelRequest[Any]:
+    def _send(self, request: ModelRequest[Any], kept: KeptNames) -> ModelRequest[Any]:
         """Return a request in which no tool has a name that the model's service keeps."""
         if not kept:
             return request
@@ -227,7 +227,7 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
                 else tool.model_copy(update=kept.sent({"name": tool.name}))
                 for tool in request.tools
             ],
-            messages=[_renamed(message, kept.sent) for message in request.messages],
+            messages=[_rename(message, kept.sent) for message in request.messages],
             system_message=SystemMessage(kept.text(system, self._name)) if system else None,
         )
 
@@ -249,7 +249,7 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
             else:
                 yield tool
 
-    def _referring(self, message: AnyMessage, listed: ToolList) -> AnyMessage:
+    def _refer(self, message: AnyMessage, listed: ToolList) -> AnyMessage:
         """Return a search's result as references, in the request alone.
 
         The state keeps the JSON, which another model can read.
@@ -287,7 +287,7 @@ def _kept_names(request: ModelRequest[Any]) -> KeptNames:
     return KeptNames(dialect, str(name), str(address or ""), names)
 
 
-def _renamed(message: Any, rename: Callable[[Any], Any]) -> Any:
+def _rename(message: Any, rename: Callable[[Any], Any]) -> Any:
     """Return a message of which calls and results have other names."""
     if not isinstance(message, AIMessage | ToolMessage):
         return message
@@ -302,7 +302,7 @@ def _renamed(message: Any, rename: Callable[[Any], Any]) -> Any:
 def _own(response: ModelResponse[Any], kept: KeptNames) -> ModelResponse[Any]:
     """Return a response with the tools' own names."""
     if kept:
-        response.result = [_renamed(message, kept.own) for message in response.result]
+        response.result = [_rename(message, kept.own) for message in response.result]
     return response
 
 

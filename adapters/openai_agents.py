@@ -312,21 +312,21 @@ class _SearchingModel(Model):
     ) -> ModelResponse:
         """Return the reply to a request with the declared tools alone."""
         request = await self._request(input, model_settings, tools, more)
-        system, declared = self._declared(request.view, system_instructions, tools)
+        system, declared = self._declare(request.view, system_instructions, tools)
         inner = self._inner()
         while True:
             kept = _kept_names(inner, declared)
             said = kept.text(system or "", self._searching.name) or None
             try:
                 response = await inner.get_response(
-                    said, kept.sent(input), model_settings, _sent(declared, kept), *rest, **more
+                    said, kept.sent(input), model_settings, _send(declared, kept), *rest, **more
                 )
                 break
             except Exception as exc:
                 if not kept.learn(exc):
                     raise
         _name_own(response.output, kept)
-        self._replied(request, response.response_id, response.output, more)
+        self._reply(request, response.response_id, response.output, more)
         return response
 
     async def stream_response(
@@ -340,14 +340,14 @@ class _SearchingModel(Model):
     ) -> AsyncIterator[TResponseStreamEvent]:
         """Stream the reply to a request with the declared tools alone."""
         request = await self._request(input, model_settings, tools, more)
-        system, declared = self._declared(request.view, system_instructions, tools)
+        system, declared = self._declare(request.view, system_instructions, tools)
         inner = self._inner()
         is_begun = False
         while not is_begun:
             kept = _kept_names(inner, declared)
             said = kept.text(system or "", self._searching.name) or None
             stream = inner.stream_response(
-                said, kept.sent(input), model_settings, _sent(declared, kept), *rest, **more
+                said, kept.sent(input), model_settings, _send(declared, kept), *rest, **more
             )
             try:
                 async for event in stream:
@@ -355,7 +355,7 @@ class _SearchingModel(Model):
                     _name_own([getattr(event, "item", None)], kept)
                     if event.type == "response.completed":
                         _name_own(event.response.output, kept)
-                        self._replied(request, event.response.id, event.response.output, more)
+                        self._reply(request, event.response.id, event.response.output, more)
                     yield event
             except Exception as exc:
                 if is_begun or not kept.learn(exc):
@@ -410,7 +410,7 @@ class _SearchingModel(Model):
         last = max((index for index, item in enumerate(items) if _asks(item)), default=0)
         return _Request(view, _Shown(view.found, items[last:], first))
 
-    def _declared(
+    def _declare(
         self, view: ToolView, system: str | None, tools: Sequence[Tool]
     ) -> tuple[str | None, list[Tool]]:
         own = {tool.name: tool for tool in filter(None, map(_own, reversed(tools)))}
@@ -425,7 +425,7 @@ class _SearchingModel(Model):
             declared.append(tool)
         return append_instructions(system or "", view) or None, declared
 
-    def _replied(
+    def _reply(
         self,
         request: _Request,
         response: str | None,
@@ -475,7 +475,7 @@ def _kept_names(model: Model, tools: Iterable[Tool]) -> KeptNames:
     return KeptNames("openai_responses", str(name), str(address), names)
 
 
-def _sent(tools: Iterable[Tool], kept: KeptNames) -> list[Tool]:
+def _send(tools: Iterable[Tool], kept: KeptNames) -> list[Tool]:
     owned = ((tool, _own(tool)) for tool in tools)
     return [
         replace(own, name=kept.sent({"name": own.name})["name"]) if own else tool

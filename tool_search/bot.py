@@ -112,7 +112,7 @@ class Bot:
         calls: CallOptions | None = None,
     ) -> None:
         self._config = BotConfig(store=StoreSettings(type="memory")) if config is None else config
-        self._providers = _listed(self._config.providers if providers is None else providers)
+        self._providers = _list(self._config.providers if providers is None else providers)
         if not self._providers:
             where = f"{source}: " if source is not None else ""
             raise ConfigurationError(
@@ -379,7 +379,7 @@ async def _apply(runner: ToolSearchRunner, catalog: ToolCatalog, executor: ToolE
     await runner.prepare()
 
 
-def _listed(given: Providers) -> Mapping[str, Any] | tuple[Any, ...]:
+def _list(given: Providers) -> Mapping[str, Any] | tuple[Any, ...]:
     if isinstance(given, Mapping):
         return dict(given)
     return (given,) if isinstance(given, str) else tuple(given)
@@ -457,7 +457,7 @@ def tools_from_modules(names: Iterable[str]) -> tuple[ExecutableTool, ...]:
     tools: list[ExecutableTool] = []
     homes: dict[Source, str] = {}
     for name in dict.fromkeys(map(_current_name, names)):
-        for item in _tools_of(_imported(name)):
+        for item in _tools_of(_import_module(name)):
             source = item.tool.source
             if source in homes:
                 raise DuplicateToolError(
@@ -477,7 +477,7 @@ def _current_name(name: str) -> str:
     return moved or name
 
 
-def _imported(name: str) -> ModuleType:
+def _import_module(name: str) -> ModuleType:
     try:
         return import_module(name)
     except (Exception, SystemExit) as exc:

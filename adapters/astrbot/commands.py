@@ -131,7 +131,7 @@ class AstrBotCommands:
         language = _language(settings, conversation)
         needed = ENGINE_PACKAGES.get(engine)
         if needed is None:
-            return text("astrbot.install_usage", language, engines=_listed(language))
+            return text("astrbot.install_usage", language, engines=_list(language))
         if not needed.are_installed:
             from astrbot.core import pip_installer  # noqa: PLC0415 - AstrBot is here
             from astrbot.core.utils.pip_installer import (  # noqa: PLC0415
@@ -154,7 +154,7 @@ class AstrBotCommands:
         language = _language(settings, conversation)
         # AstrBot itself needs the packages of the others.
         if engine not in _REMOVABLE:
-            return text("astrbot.install_usage", language, engines=_listed(language))
+            return text("astrbot.install_usage", language, engines=_list(language))
         names = [name.partition("[")[0] for name in ENGINE_PACKAGES[engine].packages]
         command = (sys.executable, "-m", "pip", "uninstall", "--yes", *names)
         done = await asyncio.create_subprocess_exec(
@@ -306,7 +306,7 @@ def _language(
     return _DEFAULT_LANGUAGE if conversation is None else conversation.view.language
 
 
-def _listed(language: Language) -> str:
+def _list(language: Language) -> str:
     """Return the engines that have packages, with their sizes."""
     return ", ".join(
         text("astrbot.engine_size", language, engine=engine, size=ENGINE_PACKAGES[engine].megabytes)

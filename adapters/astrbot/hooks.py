@@ -220,7 +220,7 @@ class SentNames:
         self._dialect, self._request = dialect, (provider, payloads, tools)
         self._kept: KeptNames | None = None
 
-    def _renamed(self) -> tuple[Any, Any, Any]:
+    def _rename(self) -> tuple[Any, Any, Any]:
         """Return the request under the names that its service is known to take."""
         provider, payloads, tools = self._request
         run = run_of(tools)
@@ -240,7 +240,7 @@ class SentNames:
         """Send the request by AstrBot's method; return its response with the tools' own names."""
         while True:
             try:
-                return self._own(await original(*self._renamed(), *args, **kwargs))
+                return self._own(await original(*self._rename(), *args, **kwargs))
             except Exception as exc:
                 if self._kept is None or not self._kept.learn(exc):
                     raise
@@ -252,7 +252,7 @@ class SentNames:
         while True:
             is_begun = False
             try:
-                async with aclosing(original(*self._renamed(), *args, **kwargs)) as chunks:
+                async with aclosing(original(*self._rename(), *args, **kwargs)) as chunks:
                     async for chunk in chunks:
                         is_begun = True
                         yield self._own(chunk)

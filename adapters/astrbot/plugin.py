@@ -285,7 +285,7 @@ class AstrBotToolSearch:
         if settings.config.learning.enabled:
             learned.votes = await self._learning.votes(learned.user)
         active = [tool for tool in tools if getattr(tool, "active", True)]
-        catalog, denial = await self._permitted(event, active)
+        catalog, denial = await self._permit(event, active)
         # What it would find, whatever the mode is.
         changes: dict[str, Any] = {"tool_schema_mode": "tool_search"}
         found = self._kept.get(key).found
@@ -438,7 +438,7 @@ class AstrBotToolSearch:
     async def _turn(self, event: Any, request: Any, tools: list[Any], provider: Any) -> _Turn:
         active = [tool for tool in tools if getattr(tool, "active", True)]
         definitions = self._definitions(active)
-        catalog, denial = await self._permitted(event, active)
+        catalog, denial = await self._permit(event, active)
         return _Turn(
             catalog=catalog,
             definitions=definitions,
@@ -449,7 +449,7 @@ class AstrBotToolSearch:
             provider=provider,
         )
 
-    async def _permitted(
+    async def _permit(
         self, event: Any, active: list[Any]
     ) -> tuple[ToolCatalog, Callable[[Tool], str | None]]:
         """Return the catalog of active tools, and why a message's user may not call one."""

@@ -54,7 +54,7 @@ class _LocalEmbedder:
                 f"{type(exc).__name__}: {exc}"
             ) from exc
         self.identity = f"{self.kind} {_release(self.kind)} {settings.model} {self._prefixes!r}"
-        self.dimensions = settings.dimensions or self._measured()
+        self.dimensions = settings.dimensions or self._measure()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of texts of tools; see `Embedder.embed`."""
@@ -66,7 +66,7 @@ class _LocalEmbedder:
         with self._lock:
             return self._encode([self._prefixes[0] + text for text in texts], is_query=True)
 
-    def _measured(self) -> int:
+    def _measure(self) -> int:
         return int(self.embed(["size"]).shape[1])
 
     def _load(self, module: Any, model: str) -> None:

@@ -81,11 +81,11 @@ class KeptNames:
 
     def sent(self, value: _T) -> _T:
         """Return a message, a tool or a list of them with the names that the service takes."""
-        return cast("_T", _renamed(value, self._sent))
+        return cast("_T", _rename(value, self._sent))
 
     def own(self, value: _T) -> _T:
         """Return a reply with the tools' own names."""
-        return cast("_T", _renamed(value, self._own))
+        return cast("_T", _rename(value, self._own))
 
     def text(self, said: str, name: str) -> str:
         """Return a text about one tool with the name that the service takes."""
@@ -104,11 +104,11 @@ class KeptNames:
         return {**message, "content": self.text(str(content or ""), name)}
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def _rename(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, Mapping):
         return {
             key: names.get(part, part) if key == "name" and isinstance(part, str)
-            else part if key in _NOT_OURS else _renamed(part, names)
+            else part if key in _NOT_OURS else _rename(part, names)
             for key, part in value.items()
         }  # fmt: skip
-    return [_renamed(part, names) for part in value] if isinstance(value, list) else value
+    return [_rename(part, names) for part in value] if isinstance(value, list) else value

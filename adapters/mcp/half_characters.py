@@ -39,15 +39,15 @@ class HalfCharacters:
             return data
         if found := _UNFINISHED.search(data, max(0, len(data) - _MAX_TAIL)):
             data, self._rest = data[: found.start(1)], data[found.start(1) :]
-        return _replaced(data)
+        return _replace(data)
 
     def end(self) -> bytes:
         """Return what was kept back."""
         rest, self._rest = self._rest, b""
-        return _replaced(rest)
+        return _replace(rest)
 
 
-def _replaced(data: bytes) -> bytes:
+def _replace(data: bytes) -> bytes:
     # Most JSON has escapes, and nearly none has these.
     if b"\\ud" not in data and b"\\uD" not in data:
         return data

@@ -134,20 +134,20 @@ async def http_transport(
         inner: Transport = sse_client(
             settings.url, sse_read_timeout=limits.silence_s, httpx_client_factory=client, auth=auth
         )
-        async with inner as streams, _watched(streams, failures, on_end) as watched:
+        async with inner as streams, _watch(streams, failures, on_end) as watched:
             yield watched
         return
     limit = {"max_sse_event_size": limits.max_bytes} if HAS_SESSIONLESS else {}
     async with (
         client(auth=auth) as opened,
         streamable_http_client(settings.url, http_client=opened, **limit) as streams,
-        _watched(streams, failures, on_end) as watched,
+        _watch(streams, failures, on_end) as watched,
     ):
         yield watched
 
 
 @asynccontextmanager
-async def _watched(
+async def _watch(
     streams: Any, failures: HttpFailures, on_end: Callable[[], None]
 ) -> AsyncGenerator[tuple[Any, Any], None]:
     """Give streams whose messages are whole, and have passed `set_definitions_aside`."""
@@ -229,9 +229,9 @@ class _BoundedTransport(_http.AsyncBaseTransport):  # type: ignore[misc]
             if asked is None:
                 raise
             return _refusal(request, asked, self._failures.last, unsent=unsent)
-        return await self._checked(request, response, is_own=is_own)
+        return await self._check(request, response, is_own=is_own)
 
-    async def _checked(self, request: Any, response: Any, *, is_own: bool) -> Any:
+    async def _check(self, request: Any, response: Any, *, is_own: bool) -> Any:
         status = response.status_code
         if status >= 400:
             self._failures.last = f"HTTP {status} {response.reason_phrase}".strip()
@@ -379,12 +379,12 @@ class _Messages(_http.AsyncByteStream):  # type: ignore[misc]
             halves = HalfCharacters()
             return halves.feed(data) + halves.end()
         try:
-            message = await asyncio.to_thread(self._parsed, data)
+            message = await asyncio.to_thread(self._parse, data)
         except ValueError as exc:
             return self._refused(str(exc), data)
         return self._failures.put_aside(message)
 
-    def _parsed(self, data: bytes) -> Any:
+    def _parse(self, data: bytes) -> Any:
         return set_definitions_aside(parse_message(data, self._limits))
 
     def _refused(self, problem: str, head: bytes) -> bytes:

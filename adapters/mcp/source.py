@@ -137,7 +137,7 @@ class MCPSource:
         Returns:
             A function that ends the subscription.
         """
-        return _joined(self._subscribers, callback)
+        return _join(self._subscribers, callback)
 
     def subscribe_lists(self, callback: OnListChange) -> Unsubscribe:
         """Call a function in the event loop after changes of a server's prompts or resources.
@@ -148,7 +148,7 @@ class MCPSource:
         Returns:
             A function that ends the subscription.
         """
-        return _joined(self._list_subscribers, callback)
+        return _join(self._list_subscribers, callback)
 
     def find(self, name: str) -> Tool | None:
         """Return the tool of a name in `tools`, or None."""
@@ -373,7 +373,7 @@ class _MCPExecutor:
         return result_from_answer(answer, language=language)
 
 
-def _joined(callbacks: list[_Callback], callback: _Callback) -> Unsubscribe:
+def _join(callbacks: list[_Callback], callback: _Callback) -> Unsubscribe:
     """Add a callback; return the function that removes it."""
     callbacks.append(callback)
 

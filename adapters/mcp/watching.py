@@ -138,7 +138,7 @@ class WatchedResources:
             self._resting[watched] = uri
             return
         self._resting[watched] = None
-        asyncio.get_running_loop().call_later(_REST_S, self._rested, watched)
+        asyncio.get_running_loop().call_later(_REST_S, self._rest, watched)
         for callback in tuple(self._callbacks.get(watched, ())):
             try:
                 callback(uri)
@@ -146,7 +146,7 @@ class WatchedResources:
                 # The failure of one must not keep the others from hearing of it.
                 _log.exception("mcp_resource: a subscriber of a resource failed")
 
-    def _rested(self, watched: str) -> None:
+    def _rest(self, watched: str) -> None:
         uri = self._resting.pop(watched, None)
         if uri is not None and watched in self._callbacks:
             self._report(watched, uri)

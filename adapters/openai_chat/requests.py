@@ -159,7 +159,7 @@ class ChatRequest:
     @property
     def tools(self) -> list[dict[str, Any]]:
         """The tools of the next request to the model; the list grows at its end."""
-        return [*self._others, *map(self._declared, self.view.names)]
+        return [*self._others, *map(self._declare, self.view.names)]
 
     async def take(self, reply: Mapping[str, Any]) -> bool:
         """Take in a reply of the model, and return True if the model must be asked again.
@@ -213,7 +213,7 @@ class ChatRequest:
             reply = ChainItem("assistant", self.text, ids)
             await self._chain.keep(self._owner, [*self._items, reply], self.steps)
 
-    def _declared(self, name: str) -> dict[str, Any]:
+    def _declare(self, name: str) -> dict[str, Any]:
         tool = self.view.catalog.get(name)
         if tool is not None:
             definition = self._functions[tool.source[1]]

@@ -46,15 +46,15 @@ def ordered_messages(history: Iterable[Message], profile: ProviderProfile) -> It
         profile: The service.
     """
     rules = profile.message_rules
-    messages = _joined(filter(is_written, history), replies=rules in ("joined", "alternating"))
+    messages = _join(filter(is_written, history), replies=rules in ("joined", "alternating"))
     if profile.max_calls is not None:
         messages = _with_few_calls(list(messages), profile.max_calls)
     if rules in ("mistral", "alternating"):
-        messages = _answered(messages, rules)
+        messages = _answer(messages, rules)
     return messages
 
 
-def _joined(messages: Iterable[Message], *, replies: bool) -> Iterator[Message]:
+def _join(messages: Iterable[Message], *, replies: bool) -> Iterator[Message]:
     """Yield the user's neighbouring messages as one, and replies if they are to be joined."""
     roles = ("user", "assistant") if replies else ("user",)
     last: Message | None = None
@@ -116,7 +116,7 @@ def _part_of(reply: Message, start: int, most: int) -> Message:
     )
 
 
-def _answered(messages: Iterable[Message], rules: MessageRules) -> Iterator[Message]:
+def _answer(messages: Iterable[Message], rules: MessageRules) -> Iterator[Message]:
     """Yield messages with a reply after results, and ids that Mistral takes."""
     previous = None
     for message in messages:

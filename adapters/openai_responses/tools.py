@@ -76,7 +76,7 @@ def wire_tools(tools: ToolList, profile: ProviderProfile) -> list[dict[str, Any]
     loaded = [entry for entry in tools if not entry.deferred]
     waiting = [entry.tool for entry in tools if entry.deferred]
     return [
-        *(_listed(entry, profile) for entry in loaded),
+        *(_list(entry, profile) for entry in loaded),
         *definitions(waiting, profile, deferred=True, among=tools),
     ]
 
@@ -107,7 +107,7 @@ def definitions(
     return wire
 
 
-def _listed(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
+def _list(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
     tool = entry.tool
     if not entry.is_search:
         return _function(tool, profile)

@@ -55,7 +55,7 @@ def _parts(message: Message) -> Iterable[dict[str, Any]]:
         yield {
             "type": "tool_call_response",
             "id": message.tool_call_id,
-            "response": _masked(message.text),
+            "response": _mask(message.text),
         }
         return
     parts = message.content
@@ -73,21 +73,21 @@ def _parts(message: Message) -> Iterable[dict[str, Any]]:
             "type": "tool_call",
             "id": call.id,
             "name": call.name,
-            "arguments": _masked(call.arguments) if arguments is None else _small(arguments),
+            "arguments": _mask(call.arguments) if arguments is None else _small(arguments),
         }
 
 
 def _small(arguments: dict[str, Any]) -> Any:
     """Return masked arguments; as cut text if they are long."""
     written = compact_json(arguments)
-    return redacted(arguments) if len(written) <= _MAX_PART_CHARS else _masked(written)
+    return redacted(arguments) if len(written) <= _MAX_PART_CHARS else _mask(written)
 
 
 def _text(text: str) -> dict[str, str]:
-    return {"type": "text", "content": _masked(text)}
+    return {"type": "text", "content": _mask(text)}
 
 
-def _masked(text: str) -> str:
+def _mask(text: str) -> str:
     cut = text if len(text) <= _MAX_PART_CHARS else f"{text[:_MAX_PART_CHARS]}…"
     masked: str = redacted(cut)
     return masked

@@ -90,15 +90,15 @@ class TurnMetrics:
         }
         self._answering: set[str] = set()
         self.by_kind: dict[type[RunnerEvent], Callable[[Any, TurnEvent], None]] = {
-            TextDelta: self._said,
+            TextDelta: self._say,
             RequestStarted: self._started,
             RequestFinished: self._finished,
-            SearchFinished: self._searched,
-            ToolsDiscovered: self._discovered,
-            ProviderSwitched: self._switched,
-            RunnerWarning: self._warned,
+            SearchFinished: self._search,
+            ToolsDiscovered: self._discover,
+            ProviderSwitched: self._switch,
+            RunnerWarning: self._warn,
             Done: self._done,
-            TurnFailed: self._failed,
+            TurnFailed: self._fail,
         }
 
     def _add(self, name: str, amount: int, attributes: Attributes = None) -> None:
@@ -107,7 +107,7 @@ class TurnMetrics:
     def _record(self, name: str, amount: float, attributes: Attributes) -> None:
         self._histograms[name].record(amount, attributes)
 
-    def _said(self, _: TextDelta, seen: TurnEvent) -> None:
+    def _say(self, _: TextDelta, seen: TurnEvent) -> None:
         # One turn of a conversation runs at a time.
         if seen.conversation not in self._answering:
             if len(self._answering) >= _MAX_ANSWERING:
@@ -115,18 +115,18 @@ class TurnMetrics:
             self._answering.add(seen.conversation)
             self._record(_TEXT_S, seen.elapsed_s, _AGENT)
 
-    def _discovered(self, event: ToolsDiscovered, _: TurnEvent) -> None:
+    def _discover(self, event: ToolsDiscovered, _: TurnEvent) -> None:
         self._add("tools.discovered", len(event.names), {"tool_search.via": event.via})
 
-    def _switched(self, event: ProviderSwitched, _: TurnEvent) -> None:
+    def _switch(self, event: ProviderSwitched, _: TurnEvent) -> None:
         if event.cause not in _NOT_FAILURES:
             names = {"tool_search.from": event.from_provider, "tool_search.to": event.to_provider}
             self._add("fallbacks", 1, names)
 
-    def _warned(self, event: RunnerWarning, _: TurnEvent) -> None:
+    def _warn(self, event: RunnerWarning, _: TurnEvent) -> None:
         self._add("warnings", 1, {"tool_search.code": event.code})
 
-    def _searched(self, event: SearchFinished, _: TurnEvent) -> None:
+    def _search(self, event: SearchFinished, _: TurnEvent) -> None:
         failed = {"error.type": "search_unavailable"} if event.is_error else {}
         self._add("searches", 1, failed)
         self._record(_SEARCH_S, event.duration_s, failed)
@@ -160,5 +160,5 @@ class TurnMetrics:
         self._record(_TURN_S, seen.elapsed_s, {**shared, **failed})
         self._record(_STEPS, event.steps, shared)
 
-    def _failed(self, _: TurnFailed, seen: TurnEvent) -> None:
+    def _fail(self, _: TurnFailed, seen: TurnEvent) -> None:
         self._answering.discard(seen.conversation)

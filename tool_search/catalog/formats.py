@@ -121,7 +121,7 @@ def tool_from_definition(definition: object, *, server: str | None = None) -> To
         return None
     if "name" not in content:
         raise InvalidToolError(f"{_preview(definition)} has no name; {_FORMATS}")
-    return Tool.from_dict(_settled(content))
+    return Tool.from_dict(_settle(content))
 
 
 def json_values(text: str, *, source: str) -> Iterator[tuple[str, Any]]:
@@ -143,7 +143,7 @@ def json_values(text: str, *, source: str) -> Iterator[tuple[str, Any]]:
     while position < len(text):
         number += text.count("\n", begin, position)
         begin = position
-        value, position = _decoded(text, begin, source)
+        value, position = _decode(text, begin, source)
         is_whole = begin == first and position == len(text) and len(lines) > 1
         yield source if is_whole else f"{source}, line {number}", value
 
@@ -183,7 +183,7 @@ def _of_server(definition: Mapping[str, Any], server: str) -> dict[str, Any]:
     return {**kept, "server": server, "kind": "mcp"}
 
 
-def _settled(content: dict[str, Any]) -> dict[str, Any]:
+def _settle(content: dict[str, Any]) -> dict[str, Any]:
     """Return the definition under our own keys."""
     name = content["name"]
     renamed = {_OTHER_NAMES.get(key, key): value for key, value in content.items()}
@@ -232,7 +232,7 @@ def _decoded_line(line: str, number: int, source: str) -> Any:
         raise CatalogError(f"{source}, line {number}: cannot be read as JSON: {exc}") from exc
 
 
-def _decoded(text: str, position: int, source: str) -> tuple[Any, int]:
+def _decode(text: str, position: int, source: str) -> tuple[Any, int]:
     """Return the value that begins here, and the place where the next one begins."""
     try:
         value, end = _DECODER.raw_decode(text, position)

@@ -54,7 +54,7 @@ def complaints_about(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, ...
     if not schema_of(tool):
         return ()
     if not _HAS_VALIDATOR:
-        return _missing(tool, arguments)
+        return _find_missing(tool, arguments)
     check = _check_of(tool)
     return check.complaints(arguments if isinstance(arguments, dict) else dict(arguments))
 
@@ -63,7 +63,7 @@ SCHEMAS = Schemas(declared=declared_schema, complaints=complaints_about)
 """JSON Schema as this package reads and checks it."""
 
 
-def _missing(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+def _find_missing(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the required arguments that are missing: all that is checked without a validator."""
     required = schema_of(tool).get("required")
     listed = required if isinstance(required, list | tuple) else ()
@@ -106,11 +106,11 @@ class _Check:
             if self._own.is_valid(arguments):
                 return ()
             shown = dict(self._declared.on_wire(arguments))
-            return tuple(self._explained(shown, work)) or (_DO_NOT_FIT,)
+            return tuple(self._explain(shown, work)) or (_DO_NOT_FIT,)
         except (ValueError, TooComplexError) as exc:  # nested deeper than the validator reads
             return (str(exc)[:_MAX_COMPLAINT_CHARS],)
 
-    def _explained(self, arguments: dict[str, Any], work: int) -> Iterator[str]:
+    def _explain(self, arguments: dict[str, Any], work: int) -> Iterator[str]:
         if work <= _MAX_EXPLAINED_WORK:
             for error in islice(self._wire.iter_errors(arguments), _MAX_COMPLAINTS):
                 yield _sentence(error)

@@ -96,15 +96,15 @@ def say(message: str) -> None:
 
 def tell(message: str) -> None:
     """Print a sentence for a person on standard output; a terminal gets whole words."""
-    typer.echo(_fitting(message, result_console()))
+    typer.echo(_fit(message, result_console()))
 
 
 def fitting(message: str) -> str:
     """Return a message for standard error; a terminal gets whole words."""
-    return _fitting(message, side_console())
+    return _fit(message, side_console())
 
 
-def _fitting(message: str, console: Console) -> str:
+def _fit(message: str, console: Console) -> str:
     return wrapped(message, console.width) if console.is_terminal else message
 
 

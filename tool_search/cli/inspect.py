@@ -191,13 +191,11 @@ def next_request(
         discovered=found,
         tokens=figures.tokens,
         full_tokens=figures.full_tokens,
-        tools=_listed(catalog.with_policy(policy_of(config)), found, is_full=mode == "full"),
+        tools=_list(catalog.with_policy(policy_of(config)), found, is_full=mode == "full"),
     )
 
 
-def _listed(
-    catalog: ToolCatalog, found: Collection[str], *, is_full: bool
-) -> tuple[ListedTool, ...]:
+def _list(catalog: ToolCatalog, found: Collection[str], *, is_full: bool) -> tuple[ListedTool, ...]:
     core = {tool.name for tool in (catalog.active if is_full else catalog.core)}
     listed: dict[ToolState, list[ListedTool]] = {"core": [], "found": [], "deferred": []}
     for tool in catalog.active:

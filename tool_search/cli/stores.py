@@ -67,7 +67,7 @@ def choose_store(config: Path | None, store: str | None, prefix: str | None = No
             named = StoreSettings(type="redis", url=store, prefix=prefix or "tool-search")
         except ValidationError as exc:
             raise ConfigurationError(f"--prefix {prefix!r}: {exc.errors()[0]['msg']}") from None
-        return _opened(named, None)
+        return _open(named, None)
     if prefix is not None:
         raise wrong_use("use.prefix")
     if store is not None:
@@ -80,7 +80,7 @@ def choose_store(config: Path | None, store: str | None, prefix: str | None = No
             f"{config}: store.type is 'memory', which ends with the bot's process; "
             "set it to sqlite to keep what is learned"
         )
-    return _opened(settings, config)
+    return _open(settings, config)
 
 
 def _in_file(path: Path) -> ChosenStore:
@@ -88,7 +88,7 @@ def _in_file(path: Path) -> ChosenStore:
     return ChosenStore(SQLiteStore(path), str(path), file=path)
 
 
-def _opened(settings: StoreSettings, config: Path | None) -> ChosenStore:
+def _open(settings: StoreSettings, config: Path | None) -> ChosenStore:
     if settings.type == "sqlite":
         return _in_file(settings.file(config))
     store = open_store(settings, config)

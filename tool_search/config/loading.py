@@ -155,11 +155,11 @@ def _check_aliases(node: yaml.Node | None) -> None:
         ValueError: They repeat too many values.
     """
     sizes: dict[int, float] = {}
-    if node is not None and _expanded(node, sizes) > len(sizes) + _MAX_REPEATED:
+    if node is not None and _expand(node, sizes) > len(sizes) + _MAX_REPEATED:
         raise ValueError(f"its aliases (*name) repeat more than {_MAX_REPEATED:,} values")
 
 
-def _expanded(node: yaml.Node, sizes: dict[int, float]) -> float:
+def _expand(node: yaml.Node, sizes: dict[int, float]) -> float:
     """Return the number of values, those of an alias as often as it stands; endless if in itself.
 
     Args:
@@ -170,7 +170,7 @@ def _expanded(node: yaml.Node, sizes: dict[int, float]) -> float:
         sizes[id(node)] = math.inf
         parts = node.value if isinstance(node, yaml.CollectionNode) else ()
         inner = chain.from_iterable(parts) if isinstance(node, yaml.MappingNode) else parts
-        sizes[id(node)] = 1 + sum(_expanded(part, sizes) for part in inner)
+        sizes[id(node)] = 1 + sum(_expand(part, sizes) for part in inner)
     return sizes[id(node)]
 
 

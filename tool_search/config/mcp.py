@@ -148,7 +148,7 @@ class MCPServers(Settings):
 
     @field_validator("mcp_servers")
     @classmethod
-    def _named(cls, value: Mapping[str, MCPServerSettings]) -> Mapping[str, MCPServerSettings]:
+    def _name(cls, value: Mapping[str, MCPServerSettings]) -> Mapping[str, MCPServerSettings]:
         return checked_names(value)
 
 

@@ -78,7 +78,7 @@ def problems(
         model: The settings that were wrong.
         in_file: True if the keys are arranged as in a bot's YAML file.
     """
-    for each in _merged(error):
+    for each in _merge(error):
         yield each["loc"], _problem(each, model, in_file=in_file)
 
 
@@ -86,7 +86,7 @@ def allowed_words(
     error: ValidationError, model: type[BaseModel], *, in_file: bool = False
 ) -> Iterator[tuple[str, ...]]:
     """Yield the keys or values that are allowed in each place; none if they are no list."""
-    for each in _merged(error):
+    for each in _merge(error):
         if each["type"] == "extra_forbidden":
             yield tuple(_known_keys(model, each["loc"], in_file=in_file))
         elif each["type"] == "literal_error":
@@ -95,7 +95,7 @@ def allowed_words(
             yield ()
 
 
-def _merged(error: ValidationError) -> list[dict[str, Any]]:
+def _merge(error: ValidationError) -> list[dict[str, Any]]:
     """Return the errors, one for each place, with the places of settings alone.
 
     Pydantic names the members of a union as if they were keys, and has an error for each.

@@ -39,10 +39,16 @@ _MOVED = {
     "discovery.missing_tool": "runner.session.missing_tool",
     "discovery.services": "core.services",
     "events": "runner.events",
+    "execution.background": "core.values.aside",
+    "hosts.chat_requests": "adapters.openai_chat.requests",
+    "hosts.loop_thread": "core.values.aside",
+    "inspector.access": "serving.door",
     "messages": "core.messages",
     "providers.omissions": "runner.session.omissions",
     "providers.profiles": "core.profiles",
+    "runner.observers": "runner.execution.observers",
     "search.index.protocol": "core.results",
+    "values.asgi": "serving.door",
 }
 _MOVED_FOLDERS = {
     "compat": "adapters.compat",

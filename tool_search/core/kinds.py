@@ -66,7 +66,7 @@ def dialect_of(kind: str) -> Dialect:
     """
     found = KINDS.get(str(kind).replace("_", "-"))
     if found is None:
-        raise ConfigurationError(f"{kind!r} is not a kind of provider: {_allowed(kind)}")
+        raise ConfigurationError(f"{kind!r} is not a kind of provider: {_allow(kind)}")
     return found
 
 
@@ -75,7 +75,7 @@ def nearest_kind(word: str) -> str | None:
     return next(iter(get_close_matches(str(word).replace("_", "-").lower(), KINDS, n=1)), None)
 
 
-def _allowed(kind: str) -> str:
+def _allow(kind: str) -> str:
     near = nearest_kind(kind)
     return f"use one of {KINDS_LISTED}" + (f"; did you mean {near!r}?" if near else "")
 
@@ -85,7 +85,7 @@ def _read(value: object) -> object:
     if not isinstance(value, str):
         return value
     if (found := KINDS.get(value.replace("_", "-"))) is None:
-        raise ValueError(_allowed(value))
+        raise ValueError(_allow(value))
     return found
 
 

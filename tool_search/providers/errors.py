@@ -184,7 +184,7 @@ def classify_error(
     if error.status == _RATE_LIMITED:
         answers = dict(reversed(list(read_answers(profile.dialect, said))))
         if "context_too_long" in answers:  # more tokens than the limit of a whole minute
-            return _shortened(
+            return _shorten(
                 _Refusal(said, answers["context_too_long"], profile, sent or SentTools())
             )
     is_broken = error.status == _BROKEN
@@ -336,7 +336,7 @@ def _with_shorter_reply(refusal: _Refusal) -> ErrorAction | None:
     return ErrorAction(remedy="within_limit", profile=replace(profile, max_output_tokens=most))
 
 
-def _shortened(refusal: _Refusal) -> ErrorAction:
+def _shorten(refusal: _Refusal) -> ErrorAction:
     """Return a size within the limit that the message names, or a noticeably smaller one."""
     groups = refusal.found.groupdict()
     limit, sent, reserved = (
@@ -400,7 +400,7 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
         name_rule=refusal.profile.name_rule._replace(shape="identifier"),
     ),
     "name_kept": _with_another_name,
-    "context_too_long": _shortened,
+    "context_too_long": _shorten,
     "request_too_large": lambda _: ErrorAction(
         remedy="shorten", share=_FEWER_BYTES, measure="bytes"
     ),

@@ -147,7 +147,7 @@ class KnownProvider:
 
 def known_facts(dialect: Dialect, host: str, model: str) -> ProviderFacts:
     """Return the facts of the table about a model at a host."""
-    return _merged(KNOWN_PROVIDERS, dialect, host, model)
+    return _merge(KNOWN_PROVIDERS, dialect, host, model)
 
 
 def is_known_model(model: str) -> bool:
@@ -194,12 +194,10 @@ def stated_facts(
         )
         for name, entry in profiles.items()
     ]
-    return _merged(rows, dialect, host, model)
+    return _merge(rows, dialect, host, model)
 
 
-def _merged(
-    rows: Iterable[KnownProvider], dialect: Dialect, host: str, model: str
-) -> ProviderFacts:
+def _merge(rows: Iterable[KnownProvider], dialect: Dialect, host: str, model: str) -> ProviderFacts:
     """Return the facts of all rows that match; those of a closer row replace a wider row's.
 
     Of two rows that match as closely, the later one counts. Kept names add up: a gateway's and a

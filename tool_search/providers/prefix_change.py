@@ -243,14 +243,14 @@ def _without_marks(value: Any) -> Any:
     if isinstance(value, dict):
         return {
             # Definitions have a mark next to their names alone, and long schemas within.
-            k: [*map(_unmarked, item)] if k == "tools" and _is_list(item) else _without_marks(item)
+            k: [*map(_unmark, item)] if k == "tools" and _is_list(item) else _without_marks(item)
             for k, item in value.items()
             if k != "cache_control"
         }
     return [_without_marks(item) for item in value] if isinstance(value, list) else value
 
 
-def _unmarked(tool: Any) -> Any:
+def _unmark(tool: Any) -> Any:
     if not isinstance(tool, dict) or "cache_control" not in tool:
         return tool
     return {key: value for key, value in tool.items() if key != "cache_control"}

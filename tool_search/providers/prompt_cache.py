@@ -219,14 +219,14 @@ def _tools_move(before: ToolList, after: ToolList, *, may_grow: bool) -> str | N
     if before is after or before.fingerprint == after.fingerprint:
         return None
     for index, old in enumerate(before):
-        if index >= len(after) or _shown(old) != _shown(after[index]):
+        if index >= len(after) or _show(old) != _show(after[index]):
             return f"tools[{index}] ({old.tool.name})"
     if may_grow or len(after) == len(before):
         return None
     return f"tools[{len(before)}] ({after[len(before)].tool.name})"
 
 
-def _shown(entry: DeclaredTool) -> tuple[str, bool]:
+def _show(entry: DeclaredTool) -> tuple[str, bool]:
     return entry.tool.shown_fingerprint, entry.deferred
 
 

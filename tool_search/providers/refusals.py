@@ -123,7 +123,7 @@ class Answer:
 
     def match(self, said: str) -> re.Match[str] | None:
         """Return the first place that has the wording, or None."""
-        return _compiled(self.pattern).search(said)
+        return _compile(self.pattern).search(said)
 
 
 STRATEGY_WORDS = Answer(
@@ -136,7 +136,7 @@ STRATEGY_WORDS = Answer(
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.DOTALL)
 
 
@@ -165,5 +165,5 @@ def read_answers(
 
 def named_limits(said: str) -> list[int]:
     """Return the numbers that a refusal names as its limit, in the order of the text."""
-    pattern = _compiled(import_module("tool_search.adapters.wire.errors").LIMIT)
+    pattern = _compile(import_module("tool_search.adapters.wire.errors").LIMIT)
     return [int(re.sub(r"\D", "", found["most"])) for found in pattern.finditer(said)]

@@ -146,11 +146,11 @@ class Learning:
         async with self._writing:
             waiting = tuple(self._unwritten)
             if waiting:
-                await self._store.add_evidence([await self._hashed(each) for each in waiting])
+                await self._store.add_evidence([await self._hash(each) for each in waiting])
                 written = set(map(id, waiting))
                 self._unwritten = [each for each in self._unwritten if id(each) not in written]
 
-    async def _hashed(self, waiting: _Unwritten) -> Evidence:
+    async def _hash(self, waiting: _Unwritten) -> Evidence:
         salt = await self._read_salt()
         if salt is None:
             return waiting.evidence

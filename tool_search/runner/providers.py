@@ -96,7 +96,7 @@ def name_providers(
     keys = api_keys(entries.values(), environment)
     fallbacks = len(listed) > 1
     built = {
-        name: _built(entry, keys[entry.id], profiles, incoming, fallbacks=fallbacks)
+        name: _build(entry, keys[entry.id], profiles, incoming, fallbacks=fallbacks)
         for name, entry in entries.items()
     }
     objects = {name: one for name, one in listed.items() if not isinstance(one, ProviderConfig)}
@@ -147,7 +147,7 @@ def _read(one: Provider, configured: Sequence[ProviderConfig]) -> ProviderConfig
     )
 
 
-def _built(
+def _build(
     entry: ProviderConfig,
     key: SecretStr,
     profiles: Mapping[str, ProfileSettings],

@@ -99,7 +99,7 @@ class Question:
         self.keys.resume(earlier)
         tried = _messages_of(session.history, self.keys.turn)
         done = tried if earlier.done else _done_part(tried, earlier)
-        yield from _repeated(done, earlier)
+        yield from _repeat(done, earlier)
         if earlier.done is None:
             known.session = None  # if the turn does not begin, its messages are read again
             _take_out(session, tried)
@@ -231,7 +231,7 @@ def _take_out(session: ToolSearchSession, messages: Sequence[Message]) -> None:
     session.adopt_history((*history[:place], *history[place + len(messages) :]))
 
 
-def _repeated(messages: Sequence[Message], turn: KeyedTurn) -> Iterator[ToolFinished]:
+def _repeat(messages: Sequence[Message], turn: KeyedTurn) -> Iterator[ToolFinished]:
     calls = {call.id: call for message in messages for call in message.tool_calls}
     for message in messages:
         call = calls.get(message.tool_call_id or "")

@@ -273,7 +273,7 @@ def _plainer_forms(
             forms.append(("without optional parts", plain, False))
         forms.append(("with schemas of names and types alone", bare, False))
         if others:
-            forms.append((f"without {_quoted(others)}", _without(others, bare), False))
+            forms.append((f"without {_quote(others)}", _without(others, bare), False))
         elif took is not None:
             forms += _forms_of_last_tools(bare, sent, took)
     if left > 0:
@@ -294,10 +294,10 @@ def _forms_of_last_tools(
         return
     if len(last) + len(others) < len(listed):
         yield "with fewer tools", replace(bare, max_tools=len(last) + len(others)), True
-    yield f"without {_quoted(last[:_MAX_NAMED])}", _without(last, bare), True
+    yield f"without {_quote(last[:_MAX_NAMED])}", _without(last, bare), True
 
 
-def _quoted(tools: Sequence[Tool]) -> str:
+def _quote(tools: Sequence[Tool]) -> str:
     return ", ".join(repr(tool.name) for tool in tools)
 
 

@@ -398,7 +398,7 @@ class ToolSearchRunner:
         for warning in self._more_warnings():
             await emit(warning)
         provider = self._first(known.key)
-        session, kept, notice = await self._opened(known, keyed=bool(question.keys.turn))
+        session, kept, notice = await self._open(known, keyed=bool(question.keys.turn))
         if notice is not None:
             await emit(_warning(notice))
         for finished in question.begin(known, session):
@@ -406,7 +406,7 @@ class ToolSearchRunner:
         if done := question.answer(known):
             return done
         if known.last not in (None, provider):
-            await emit(self._switched(known, provider))
+            await emit(self._switch(known, provider))
         for warning in await self._compacted(session):
             await emit(warning)
         profile = self._pool.profile(provider)
@@ -525,22 +525,22 @@ class ToolSearchRunner:
             preloaded = begin(begun)
         return begun, context(), preloaded, warning
 
-    def _switched(self, known: OpenConversation, provider: str) -> ProviderSwitched:
+    def _switch(self, known: OpenConversation, provider: str) -> ProviderSwitched:
         return ProviderSwitched(
             from_provider=str(known.last),
             to_provider=provider,
-            cause="requested" if provider == self._preferred(known.key) else "primary_available",
+            cause="requested" if provider == self._prefer(known.key) else "primary_available",
         )
 
     def _first(self, key: ConversationKey) -> str:
         """Return the chosen or primary provider, or the next if it is cooling down."""
-        preferred = self._preferred(key)
+        preferred = self._prefer(key)
         return self._pool.health.order(now=time.monotonic(), preferred=preferred)[0]
 
-    def _preferred(self, key: ConversationKey) -> str | None:
+    def _prefer(self, key: ConversationKey) -> str | None:
         return self._chosen.get(key) or self._chosen.get(None)
 
-    async def _opened(
+    async def _open(
         self, known: OpenConversation, *, keyed: bool
     ) -> tuple[ToolSearchSession, KeptConversation, Notice | None]:
         """Return the session of a conversation, and a notice if its store fails."""

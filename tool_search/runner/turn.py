@@ -132,12 +132,12 @@ class Turn:
             calls = self._accept()
             await self._tell_ending()
             await self._tell_discovered(self.session.discoveries.entries[known:])
-            if not calls and self._answered.stop_reason != "pause":
-                return await self._done(self._answered.stop_reason)
+            if not calls and self._answer.stop_reason != "pause":
+                return await self._done(self._answer.stop_reason)
             await self._run_calls(calls)
         # `max_steps` are over: the answer has no tools.
         await self._ask("final")
-        self.session.accept(replace(self._answered.message, tool_calls=(), native=None))
+        self.session.accept(replace(self._answer.message, tool_calls=(), native=None))
         await self._tell_ending()
         return await self._done("max_steps")
 
@@ -160,7 +160,7 @@ class Turn:
         """Ask for the reply that counts: the second one after a second chance."""
         self._left -= 1
         await self._ask_in_mode()
-        reply = self._answered
+        reply = self._answer
         if not (self.second_chance and self._left) or self._is_unanswerable:
             return
         if reply.stop_reason == "answer":
@@ -175,7 +175,7 @@ class Turn:
         If no provider gives it, the last one is the answer after all.
         """
         self._left -= 1
-        first, provider = self._answered, self.provider
+        first, provider = self._answer, self.provider
         void = first.message.text
         await self._switch(provider, "second_chance", void)
         await self._tell_discovered(new)
@@ -194,7 +194,7 @@ class Turn:
 
         A paused reply goes back as it is, and the next one goes on with it.
         """
-        message, reason = self._answered.message, self._answered.stop_reason
+        message, reason = self._answer.message, self._answer.stop_reason
         if reason == "refusal":
             message = replace(message, tool_calls=(), native=None)
         if reason == "pause":
@@ -206,7 +206,7 @@ class Turn:
     async def _tell_ending(self) -> None:
         """Warn about the end of the reply."""
         # An answer of our own is not the provider's.
-        notice = None if self._is_unanswerable else ending_notice(self._answered, self.provider)
+        notice = None if self._is_unanswerable else ending_notice(self._answer, self.provider)
         if notice is not None:
             await self._warn(notice.code, notice.message)
 
@@ -221,15 +221,15 @@ class Turn:
         return self._usage
 
     @property
-    def _answered(self) -> ReplyEnd:
+    def _answer(self) -> ReplyEnd:
         if self._reply is None:
             raise RuntimeError("no provider has answered yet")
         return self._reply
 
     async def _done(self, reason: StopReason | TurnEnd) -> Done:
-        answer = "".join([*self._paused, self._answered.message.text])
+        answer = "".join([*self._paused, self._answer.message.text])
         if not answer.strip():
-            stopped = self._answered.stop_reason
+            stopped = self._answer.stop_reason
             refused = stopped == "refusal"
             if not refused:
                 what = f"{self.provider!r} ended without text: {stopped}"
@@ -252,7 +252,7 @@ class Turn:
             await self._ask("select")
         finally:
             self._held = None
-        picked = [call.name for call in self._answered.message.tool_calls]
+        picked = [call.name for call in self._answer.message.tool_calls]
         catalog, permits = self.session.catalog, self.session.permits
         known = [n for n in dict.fromkeys(picked) if n in catalog and permits(catalog[n])]
         if known and self._plan is not None and self._plan.phase == "select":
@@ -286,7 +286,7 @@ class Turn:
                 discarded = "".join(streamed)
                 asked = replace(profile, strategy=plan.strategy)
                 verdict = self._refusals.action(
-                    error, self.provider, asked, self._sent(plan),
+                    error, self.provider, asked, self._send(plan),
                     repeats=repeats, phase=plan.phase, is_shown=bool(discarded),
                     has_pictures=self.session.sent.shows_pictures_to(asked),
                 )  # fmt: skip
@@ -298,7 +298,7 @@ class Turn:
                     await self._warn(news.code, news.message)
                 return
 
-    def _sent(self, plan: RequestPlan) -> SentTools:
+    def _send(self, plan: RequestPlan) -> SentTools:
         own = (self.session.search_tool_name, CALL_TOOL_NAME)
         return SentTools(listed=plan.tools, loaded=tuple(plan.brought()), own=own, facts=plan.facts)
 
@@ -315,7 +315,7 @@ class Turn:
         causes[self.provider] = error
         before = self.provider
         if verdict.remedy == "shorten":
-            verdict, notice = await self._shortened(verdict, error)
+            verdict, notice = await self._shorten(verdict, error)
             if notice is not None:
                 await self._warn(notice.code, notice.message)
         verdict = self._left_out(verdict, error)
@@ -323,13 +323,13 @@ class Turn:
             failed.add(self.provider)
             await self._move_on(verdict, failed, causes)
         elif verdict.remedy not in ("shorten", "leave_out"):
-            await self._emit(self._remedied(verdict, error))
+            await self._emit(self._remedy(verdict, error))
             if verdict.wait_s:
                 await asyncio.sleep(verdict.wait_s)
         if self.provider != before or discarded:
             await self._switch(before, str(error), discarded)
 
-    async def _shortened(
+    async def _shorten(
         self, verdict: ErrorAction, error: ProviderError
     ) -> tuple[ErrorAction, Notice | None]:
         """Shorten the next request; if nothing can go, the message itself is too long.
@@ -353,7 +353,7 @@ class Turn:
                 self._refusals.ask_plainer(self.provider)
             return verdict, notice
         if verdict.is_unknown and (plan := self._plan):
-            sent = self._sent(plan)
+            sent = self._send(plan)
             verdict = self._refusals.plainer_action(error, self.provider, sent, plan.phase)
             if self.provider in self._refusals.plainer:
                 return verdict, notice
@@ -385,9 +385,9 @@ class Turn:
         self, profile: ProviderProfile, phase: Phase, selected: Sequence[str]
     ) -> tuple[RequestPlan, list[RunnerEvent]]:
         plan = self._plan = self.session.plan(profile, phase=phase, selected=selected)
-        return plan, list(self._noticed(profile, plan))
+        return plan, list(self._notice(profile, plan))
 
-    def _noticed(self, profile: ProviderProfile, plan: RequestPlan) -> Iterator[RunnerEvent]:
+    def _notice(self, profile: ProviderProfile, plan: RequestPlan) -> Iterator[RunnerEvent]:
         """Yield the session's notices, and a warning if a prompt cache ends without one."""
         if self.session.sent.loses_tools_at(profile):
             told = text("content.tools_unknown", self.session.language)
@@ -498,7 +498,7 @@ class Turn:
         )  # fmt: skip
         self._is_unanswerable = True
 
-    def _remedied(self, verdict: ErrorAction, error: ProviderError) -> RunnerWarning:
+    def _remedy(self, verdict: ErrorAction, error: ProviderError) -> RunnerWarning:
         """Apply what an error shows, so that the next plan avoids it."""
         if verdict.remedy == "wait":
             what = f"sent once more after {verdict.wait_s:g} seconds, because {error}"

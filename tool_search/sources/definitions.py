@@ -64,7 +64,7 @@ def read_definitions(definitions: Iterable[object], *, server: str) -> ListedToo
             problems.append(f"lists the tool {tool.source[1]!r} twice; the first one counts")
         else:
             tools[tool.source] = tool
-    return ListedTools(tools=tuple(tools.values()), problems=_capped(problems))
+    return ListedTools(tools=tuple(tools.values()), problems=_cap(problems))
 
 
 def _tool(definition: object, server: str) -> Tool:
@@ -87,7 +87,7 @@ def _tool(definition: object, server: str) -> Tool:
     return _KEPT.cut(tool)
 
 
-def _capped(problems: list[str]) -> tuple[str, ...]:
+def _cap(problems: list[str]) -> tuple[str, ...]:
     more = len(problems) - _MAX_PROBLEMS
     rest = [f"has {more} more wrong definitions"] if more > 0 else []
     return tuple(problem[:_MAX_PROBLEM_CHARS] for problem in problems[:_MAX_PROBLEMS] + rest)

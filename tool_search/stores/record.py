@@ -125,7 +125,7 @@ class ConversationRecord(ConversationState):
         """
         try:
             _check_version(content)
-            record: ConversationRecord = _checked(_RECORD, content)
+            record: ConversationRecord = _check(_RECORD, content)
             _check_pairs(record.history)
             for omission in record.omissions:
                 _check_omission(omission, record.history)
@@ -140,7 +140,7 @@ def discovery_from_dict(content: Mapping[str, Any]) -> Discovery:
     Raises:
         ValueError: It has another shape.
     """
-    discovery: Discovery = _checked(_DISCOVERY, content)
+    discovery: Discovery = _check(_DISCOVERY, content)
     return discovery
 
 
@@ -155,7 +155,7 @@ def exported_history(conversation: Mapping[str, Any]) -> tuple[Message, ...]:
     """
     history = conversation.get("history", [])
     try:
-        messages: tuple[Message, ...] = _checked(_HISTORY, history)
+        messages: tuple[Message, ...] = _check(_HISTORY, history)
         _check_pairs(messages)
     except ValueError as exc:
         key = conversation.get("key")
@@ -546,7 +546,7 @@ def _check_version(content: object) -> None:
         )
 
 
-def _checked(adapter: TypeAdapter[Any], content: object) -> Any:
+def _check(adapter: TypeAdapter[Any], content: object) -> Any:
     try:
         return adapter.validate_python(content)
     except ValidationError as exc:

@@ -208,7 +208,7 @@ async def _attack(writer: asyncio.StreamWriter, attack: str, kind: str, number: 
 
 def _pieces(attack: str, before: bytes) -> Iterator[bytes]:
     if attack == "packed":
-        yield from _packed()
+        yield from _pack()
     elif attack == "many":
         yield before
         for number in range(_PARTS // 1_000):
@@ -227,7 +227,7 @@ def _pieces(attack: str, before: bytes) -> Iterator[bytes]:
             yield _PIECE
 
 
-def _packed() -> Iterator[bytes]:
+def _pack() -> Iterator[bytes]:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     yield packer.compress(b'{"jsonrpc":"2.0","id":1,"result":{"text":"')
     yield packer.flush(zlib.Z_FULL_FLUSH)

@@ -61,7 +61,7 @@ class ToolSearchPage:
             locale: The WebUI's, for the texts of problems.
         """
         catalog, settings, search = self._catalog(), self._settings, self._tool_search
-        savings, added = search.savings, self._added(catalog)
+        savings, added = search.savings, self._add(catalog)
         return {
             "mode": settings.config.tool_schema_mode,
             "threshold": settings.config.threshold,
@@ -194,9 +194,9 @@ class ToolSearchPage:
     def _rows(self, catalog: ToolCatalog) -> list[dict[str, Any]]:
         core = {tool.name for tool in catalog.core}
         rows = [self._tool_row(tool, tool.name in core) for tool in catalog.active]
-        return [*(self._tool_row(tool, True) for tool in self._added(catalog)), *rows]
+        return [*(self._tool_row(tool, True) for tool in self._add(catalog)), *rows]
 
-    def _added(self, catalog: ToolCatalog) -> list[Tool]:
+    def _add(self, catalog: ToolCatalog) -> list[Tool]:
         """Return AstrBot's own tools in requests so far; they are in no list before."""
         found = {
             tool.name: tool

@@ -155,7 +155,7 @@ class ToolDiscovery:
         """Return the definition of the search tool."""
         index = self._index
         if self._described is None or (self._described[0] is not index and not self._is_frozen):
-            definition = self._searching().definition(hidden=self._permitted())
+            definition = self._search().definition(hidden=self._permit())
             self._described = (index, definition)
         return self._described[1]
 
@@ -181,7 +181,7 @@ class ToolDiscovery:
         """
         if self._mode == "off":
             return DiscoveryAnswer.error(DISABLED)
-        searching = self._searching()
+        searching = self._search()
         found = searching.find(arguments, selected=self._selections, allowed=self._may)
         if isinstance(found, str):
             return DiscoveryAnswer.error(found)
@@ -189,7 +189,7 @@ class ToolDiscovery:
         forbidden = [name for name in names if not self._may(name)]
         if forbidden:
             return DiscoveryAnswer.error(denied(forbidden))
-        found = found._replace(total_tools=len(self._permitted()))
+        found = found._replace(total_tools=len(self._permit()))
         details = searching.details(found, activated=self.activate(names), selected=self.selected)
         return DiscoveryAnswer(content=details.to_json(self._settings.answer), details=details)
 
@@ -274,17 +274,17 @@ class ToolDiscovery:
             self._tools.values(), mode=self._mode, requested=self._requested
         )
 
-    def _permitted(self) -> list[Tool]:
+    def _permit(self) -> list[Tool]:
         """Return the tools that this session can find."""
         return [tool for tool in self.hidden if self._may(tool.name)]
 
-    def _searching(self) -> SearchToolBm25:
+    def _search(self) -> SearchToolBm25:
         return SearchToolBm25(
             self._index, self._catalog, language=self._language, summaries=self._summaries
         )
 
     def _search_tool_saying(self, description: str) -> Tool:
-        definition = self._searching().definition().to_dict()
+        definition = self._search().definition().to_dict()
         return Tool.from_dict({**definition, "description": description})
 
     def _may(self, name: str) -> bool:

@@ -168,7 +168,7 @@ class SearchToolBm25(ToolSearchTool):
         found = self.find(arguments, selected=callable_now, allowed=allowed)
         if isinstance(found, str):
             return OhMyPiResult(query=_query(arguments), error=found)
-        described = [self._described(tool) for tool, _ in found.ranked]
+        described = [self._describe(tool) for tool, _ in found.ranked]
         return OhMyPiResult(
             query=found.query,
             matches=tuple(
@@ -213,7 +213,7 @@ class SearchToolBm25(ToolSearchTool):
         total = sum(tool.name not in selected and not tool.roles for tool in tools)
         try:
             index = self._index.updated(added=(), removed=gone) if gone else self._index
-            ranked = self._ranked(index, query, limit, allowed)
+            ranked = self._rank(index, query, limit, allowed)
         except Exception:  # noqa: BLE001  # engines are pluggable; a search must never end a bot's turn
             log_failure(_log, "the search for %r failed", query)
             return UNAVAILABLE
@@ -236,11 +236,11 @@ class SearchToolBm25(ToolSearchTool):
             activated_tools=tuple(activated),
             active_selected_tools=tuple(selected),
             tools=tuple(
-                DiscoveryMatch.of(self._described(tool), score) for tool, score in found.ranked
+                DiscoveryMatch.of(self._describe(tool), score) for tool, score in found.ranked
             ),
         )
 
-    def _ranked(
+    def _rank(
         self,
         index: ToolSearchIndex,
         query: str,
@@ -253,7 +253,7 @@ class SearchToolBm25(ToolSearchTool):
         matches = index.search(query, limit=most, allowed=allowed).matches
         return [RankedTool(self._catalog[match.name], match.score) for match in matches]
 
-    def _described(self, tool: Tool) -> DiscoverableTool:
+    def _describe(self, tool: Tool) -> DiscoverableTool:
         found = discoverable(tool, summary=self._summaries.get(tool.name))
         return replace(found, summary=clean_description(found.summary))
 
@@ -273,15 +273,15 @@ class SearchToolBm25(ToolSearchTool):
         builtins = sorted(tool.name for tool in tools if tool.kind == "builtin")
         lines = [text("oh_my_pi.description", say)]
         if servers:
-            lines.append(text("oh_my_pi.servers", say, servers=self._listed(servers)))
+            lines.append(text("oh_my_pi.servers", say, servers=self._list(servers)))
         if builtins:
-            lines.append(text("oh_my_pi.builtins", say, names=self._listed(builtins)))
+            lines.append(text("oh_my_pi.builtins", say, names=self._list(builtins)))
         if tools:
             lines.append(text("oh_my_pi.total", say, total=len(tools)))
         lines.append(text("oh_my_pi.usage", say, default=self._max_results))
         return "\n".join(lines)
 
-    def _listed(self, names: Sequence[str]) -> str:
+    def _list(self, names: Sequence[str]) -> str:
         """Join the names with commas; names that do not fit are counted."""
         length = 0
         for place, name in enumerate(names):

@@ -89,9 +89,9 @@ class DeclaredSchema:
 def declared_schema(tool: Tool) -> DeclaredSchema:
     """Return a tool's schema as it is declared; made once for each definition."""
     own = tool.__dict__
-    if "_declared" not in own:
-        own["_declared"] = declare(schema_of(tool), tool.parameters_json)
-    declared: DeclaredSchema = own["_declared"]
+    if "_declare" not in own:
+        own["_declare"] = declare(schema_of(tool), tool.parameters_json)
+    declared: DeclaredSchema = own["_declare"]
     return declared
 
 
@@ -116,18 +116,18 @@ def declare(schema: dict[str, Any], written: str) -> DeclaredSchema:
         written: The same as compact JSON.
     """
     if is_sound(schema):
-        return _declared(schema, schema, written, Changes(), None)
+        return _declare(schema, schema, written, Changes(), None)
     changes = Changes()
     graph = repaired(schema, changes)
     sound = graph.root.schema
     keys = WireKeys(key for part in graph.parts for key in named_keys(part.schema))
     if not keys:
-        return _declared(sound, sound, written if sound == schema else None, changes, None)
+        return _declare(sound, sound, written if sound == schema else None, changes, None)
     arguments = ArgumentKeys(graph, keys)
-    return _declared(sound, renamed(sound, keys, arguments, changes), None, changes, arguments)
+    return _declare(sound, renamed(sound, keys, arguments, changes), None, changes, arguments)
 
 
-def _declared(
+def _declare(
     sound: dict[str, Any],
     wire: dict[str, Any],
     written: str | None,

@@ -123,15 +123,15 @@ class SchemaGraph:
                 place = (*part.path, keyword)
                 part.keys = {k: self._part(inner, (*place, k)) for k, inner in value.items()}
             elif keyword in _SAME_VALUE:
-                part.same = [*part.same, *self._applied(keyword, value, part.path)]
+                part.same = [*part.same, *self._apply(keyword, value, part.path)]
             elif keyword in _ANY_KEY:
-                part.any_key = [*part.any_key, *self._applied(keyword, value, part.path)]
+                part.any_key = [*part.any_key, *self._apply(keyword, value, part.path)]
             elif keyword in _ANY_ITEM:
-                part.any_item = [*part.any_item, *self._applied(keyword, value, part.path)]
+                part.any_item = [*part.any_item, *self._apply(keyword, value, part.path)]
             elif keyword == "prefixItems":
-                part.places = [*self._applied(keyword, value, part.path)]
+                part.places = [*self._apply(keyword, value, part.path)]
 
-    def _applied(self, keyword: str, value: Any, path: tuple[str, ...]) -> Iterator[Part]:
+    def _apply(self, keyword: str, value: Any, path: tuple[str, ...]) -> Iterator[Part]:
         """Yield the parts that one keyword applies."""
         place = (*path, keyword)
         if keyword == "$ref":

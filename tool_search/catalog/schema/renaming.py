@@ -91,7 +91,7 @@ class _Renaming:
             name = self._keys[key] if keyword in _KEYED else key
             if name != key and keyword == "properties":
                 self._changes.add("renamed", where, f"is {name!r} on the wire")
-                part = _described(part, key)
+                part = _describe(part, key)
             found[name] = part
         return found
 
@@ -124,7 +124,7 @@ def _validator(pattern: str) -> jsonschema_rs.Validator:
     return jsonschema_rs.validator_for({"pattern": pattern}, offline=True)
 
 
-def _described(part: dict[str, Any], key: str) -> dict[str, Any]:
+def _describe(part: dict[str, Any], key: str) -> dict[str, Any]:
     """Return the schema of a property with its own key in its description."""
     shown = clean_line(key, _MAX_SHOWN_KEY_CHARS)
     description = part.get("description", "")
@@ -258,9 +258,9 @@ class _Walk:
                 self.over(inner, self._child(state, place), depth + 1)
                 for place, inner in enumerate(value)
             ]
-        return dict(self._renamed(value, state, depth))
+        return dict(self._rename(value, state, depth))
 
-    def _renamed(
+    def _rename(
         self, value: Mapping[str, Any], state: _State, depth: int
     ) -> Iterator[tuple[str, Any]]:
         for key, inner in value.items():

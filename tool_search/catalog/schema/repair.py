@@ -145,7 +145,7 @@ class _Repair:
         self._special: Mapping[str, Callable[[dict[str, Any], Any, Path], None]] = {
             "type": self._type,
             "$ref": self._reference,
-            "required": self._required,
+            "required": self._require,
             "dependentRequired": self._dependent,
         }
 
@@ -190,7 +190,7 @@ class _Repair:
         self._changes.add("left_out", path, f"is left out: {why}")
         self._looser[id(part)] = part
 
-    def _repaired(self, path: Path, what: str) -> None:
+    def _repair(self, path: Path, what: str) -> None:
         self._changes.add("repaired", path, what)
 
     def _schema(self, value: object, path: Path, depth: int) -> dict[str, Any]:
@@ -202,11 +202,11 @@ class _Repair:
             limit = f"{_MAX_DEPTH} levels" if depth > _MAX_DEPTH else f"{_MAX_PARTS:,} parts"
             return self._beyond(path, limit)
         if isinstance(value, bool):
-            self._repaired(path, "becomes a schema")
+            self._repair(path, "becomes a schema")
             return {} if value else dict(_NOTHING)
         typed = read_type(value) if isinstance(value, str) else None
         if typed:
-            self._repaired(path, "becomes a schema of that type")
+            self._repair(path, "becomes a schema of that type")
             return typed
         return self._anything(path, f"{_preview(value)} is not a schema")
 
@@ -230,7 +230,7 @@ class _Repair:
         outer = self._base
         if path and isinstance(own := raw.get("$id"), str) and not own.startswith("#"):
             self._base = Target(raw, path)
-        schema, names = modern(raw, lambda key, what: self._repaired((*path, key), what))
+        schema, names = modern(raw, lambda key, what: self._repair((*path, key), what))
         sound: dict[str, Any] = {}
         for keyword, value in schema.items():
             place = (*path, names.get(keyword, keyword))
@@ -242,10 +242,10 @@ class _Repair:
                 self._left_out((*path, keyword), "what it is the rest of is not known", sound)
         kinds = sound.get("type", ())
         if (kinds == "array" or "array" in kinds) and "items" not in sound:
-            self._repaired(path, "has items of any kind")
+            self._repair(path, "has items of any kind")
             sound["items"] = {}
         if "required" in sound and "properties" not in sound and "object" in kinds:
-            self._repaired(path, "has no properties of its own")
+            self._repair(path, "has no properties of its own")
             sound["properties"] = {}
         return sound
 
@@ -283,7 +283,7 @@ class _Repair:
             self._left_out(place, f"{_preview(value)} is not valid there", sound)
             return
         if mended is not value:
-            self._repaired(place, f"becomes {_preview(mended)}")
+            self._repair(place, f"becomes {_preview(mended)}")
         sound[keyword] = mended
 
     def _is_readable(self, pattern: str) -> bool:
@@ -308,7 +308,7 @@ class _Repair:
         if value == [typed.get("type")]:
             typed["type"] = value
         if typed.get("type") != value and value is not None:
-            self._repaired(place, f"{_preview(value)} becomes {_preview(typed.get('type', 'any'))}")
+            self._repair(place, f"{_preview(value)} becomes {_preview(typed.get('type', 'any'))}")
         for keyword, each in typed.items():
             sound.setdefault(keyword, each)
 
@@ -319,7 +319,7 @@ class _Repair:
             return
         sound["$ref"] = written = self._written(target)
         if written != value:
-            self._repaired(place, f"becomes {_preview(written)}")
+            self._repair(place, f"becomes {_preview(written)}")
 
     def _written(self, target: Target) -> str:
         """Return a reference to a target: to the root, or to a definition at the root."""
@@ -337,12 +337,12 @@ class _Repair:
         self._names[path] = name = next(name for name in names if name not in self._taken)
         self._taken.add(name)
 
-    def _required(self, sound: dict[str, Any], value: Any, place: Path) -> None:
+    def _require(self, sound: dict[str, Any], value: Any, place: Path) -> None:
         if value is None:
             return
         if isinstance(value, bool):
             # Draft 3 has it in the property itself; `_named` has moved it to the object.
-            self._repaired(place, "is said by the object around it")
+            self._repair(place, "is said by the object around it")
             return
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list):
@@ -350,7 +350,7 @@ class _Repair:
             return
         listed = self._strings(names, place, sound)
         if listed != value:
-            self._repaired(place, f"becomes {_preview(listed)}")
+            self._repair(place, f"becomes {_preview(listed)}")
         sound["required"] = [*listed, *_others(sound.get("required", ()), listed)]
 
     def _strings(self, values: Iterable[Any], place: Path, sound: dict[str, Any]) -> list[str]:
@@ -416,14 +416,14 @@ class _Repair:
         named = [p for p in value if isinstance(p, Mapping) and isinstance(p.get("name"), str)]
         if len(named) < len(value):
             return value
-        self._repaired(place, "becomes an object of schemas")
+        self._repair(place, "becomes an object of schemas")
         return {p["name"]: {k: v for k, v in p.items() if k != "name"} for p in named}
 
     def _many(
         self, sound: dict[str, Any], keyword: str, value: Any, place: Path, depth: int
     ) -> None:
         if isinstance(value, Mapping):
-            self._repaired(place, "becomes a list of schemas")
+            self._repair(place, "becomes a list of schemas")
             value = [value]
         if not isinstance(value, list):
             if value is not None:
@@ -450,7 +450,7 @@ class _Repair:
             said = mended_value("uniqueItems", value)
             if said is not LEFT_OUT and not (keyword == "items" and said):
                 if said is not value:
-                    self._repaired(place, f"becomes {_preview(said)}")
+                    self._repair(place, f"becomes {_preview(said)}")
                 sound[keyword] = said
                 return
         sound[keyword] = self._schema(value, place, depth + 1)

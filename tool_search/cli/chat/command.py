@@ -63,7 +63,7 @@ def chat_command(
         stack = AsyncExitStack()
         try:
             if stand_in:
-                settings = _played(settings, stack)
+                settings = _play(settings, stack)
             ask = AskingPerson(screen) if sys.stdin.isatty() else None
             bot = open_bot(settings, source=config, ask_user=ask)
             loop.run(stack.enter_async_context(bot))
@@ -151,7 +151,7 @@ def _settings(config: Path) -> BotConfig:
     return load_config(config)
 
 
-def _played(settings: BotConfig, stack: AsyncExitStack) -> BotConfig:
+def _play(settings: BotConfig, stack: AsyncExitStack) -> BotConfig:
     """Return the bot on a stand-in server that runs as long as the stack."""
     # Imported here: the testing package is large, and few chats need it.
     stand_in = import_module("tool_search.cli.start.stand_in")

@@ -72,7 +72,7 @@ class Ledger:
     def add(self, provider: str, plan: RequestPlan) -> None:
         """Add one request."""
         tools = [_tool_text(tool) for tool in plan.tools.loaded]
-        referenced = list(_referenced(plan))
+        referenced = list(_find_referenced(plan))
         prompt = [*tools, plan.system, *_messages(plan)]
         # Where every tool is declared, none has to be listed.
         system = plan.system.removesuffix(plan.listing)
@@ -132,7 +132,7 @@ def _tool_text(tool: Tool) -> str:
     return compact_json([tool.name, tool.description, schema_json(tool)])
 
 
-def _referenced(plan: RequestPlan) -> Iterator[str]:
+def _find_referenced(plan: RequestPlan) -> Iterator[str]:
     """Return the names in references, each once, in order of first occurrence."""
     parts = (part for message in plan.messages for part in _parts(message))
     names = (name for part in parts if isinstance(part, ReferencePart) for name in part.names)

@@ -100,13 +100,13 @@ class DemoScreen:
     def show_trees(self, turns: Iterable[Mapping[str, Any]]) -> None:
         """Show a tree for each turn: its requests, their calls, the calls' steps."""
         for turn in turns:
-            tree = Tree(self._said("demo.user", turn["user"], "bold cyan"))
+            tree = Tree(self._say("demo.user", turn["user"], "bold cyan"))
             for request_number, request in enumerate(turn["requests"], 1):
                 branch = tree.add(self._request(request_number, request))
                 for call in request["calls"]:
                     self._add_call(branch, call)
             if "answer" in turn:
-                tree.add(self._said("demo.answer", turn["answer"], "bold green", _GUIDE_CELLS))
+                tree.add(self._say("demo.answer", turn["answer"], "bold green", _GUIDE_CELLS))
             self._console.print()
             self._console.print(tree)
 
@@ -115,12 +115,12 @@ class DemoScreen:
         for event in events:
             if isinstance(event, UserTurn):
                 self._console.print()
-                self._console.print(self._said("demo.user", event.text, "bold cyan"))
+                self._console.print(self._say("demo.user", event.text, "bold cyan"))
             elif isinstance(event, Done):
-                answer = self._headed(event.provider, event.answer, "bold green")
+                answer = self._head(event.provider, event.answer, "bold green")
                 self._console.print(answer)
             elif isinstance(event, ProviderSwitched):
-                self._print(f"{_INDENT}{_switched(event)}", style="yellow")
+                self._print(f"{_INDENT}{_switch(event)}", style="yellow")
             elif line := self._line(event):
                 cells = self._console.width - len(_INDENT)
                 self._console.print(Text(f"{_INDENT}{cut(line, cells)}", style="dim"))
@@ -148,10 +148,10 @@ class DemoScreen:
     def _print(self, line: str, *, style: str = "") -> None:
         self._console.print(Text(wrapped(line, self._console.width), style=style))
 
-    def _said(self, key: str, words: str, style: str, margin: int = 0) -> Text:
-        return self._headed(spoken(key), words, style, margin)
+    def _say(self, key: str, words: str, style: str, margin: int = 0) -> Text:
+        return self._head(spoken(key), words, style, margin)
 
-    def _headed(self, head: str, words: str, style: str, margin: int = 0) -> Text:
+    def _head(self, head: str, words: str, style: str, margin: int = 0) -> Text:
         """Return words after their speaker, in lines that fit."""
         lines = wrapped(words, self._console.width - margin, first=cell_len(head) + 1)
         return Text.assemble((f"{head} ", style), lines)
@@ -199,7 +199,7 @@ class DemoScreen:
         for said in call.get("said", ()):
             node.add(Text(cut(said, cells), style="dim italic"))
         if found is not None:
-            node.add(Text(cut(self._found(found), cells), style="cyan"))
+            node.add(Text(cut(self._find(found), cells), style="cyan"))
         for step in () if is_narrow else call["steps"]:
             node.add(Text(f"{step['name']} {_milliseconds(step['duration_s'])}", style="dim"))
 
@@ -208,17 +208,17 @@ class DemoScreen:
             return f"> {_call_text(event.tool, event.call.arguments)}"
         if isinstance(event, ToolFinished):
             found = found_names(event.content)
-            return f"< {event.content if found is None else self._found(found)}"
+            return f"< {event.content if found is None else self._find(found)}"
         return f"! {event.message}" if isinstance(event, RunnerWarning) else None
 
-    def _found(self, names: Iterable[str]) -> str:
+    def _find(self, names: Iterable[str]) -> str:
         listed = list(names)
         if not listed:
             return spoken("demo.found_nothing", total=self._total)
         return spoken("demo.found", count=len(listed), total=self._total, names=", ".join(listed))
 
 
-def _switched(event: ProviderSwitched) -> str:
+def _switch(event: ProviderSwitched) -> str:
     line = spoken(
         "demo.switched", before=event.from_provider, after=event.to_provider, cause=event.cause
     )

@@ -108,7 +108,7 @@ def _unreadable(error: ConfigurationError) -> Finding:
 def _wrong(found: SettingProblem, places: Mapping[KeyPath, Place]) -> Finding:
     place = _place(places, found.path)
     key = named(found.path) if found.path not in places else place.key
-    given = _given(found)
+    given = _give(found)
     near = get_close_matches(given, found.allowed, n=2, cutoff=_LIKE) if given else []
     return Finding(
         code="setting_wrong",
@@ -120,7 +120,7 @@ def _wrong(found: SettingProblem, places: Mapping[KeyPath, Place]) -> Finding:
     )
 
 
-def _given(found: SettingProblem) -> str:
+def _give(found: SettingProblem) -> str:
     """Return the wrong word: an unknown key, or a value that is not one of a list."""
     if not found.allowed:
         return ""
@@ -163,7 +163,7 @@ def _without(
         inner = inner[step]
     del inner[part[-1]]
     kept = {key: place for key, place in places.items() if key[: len(part)] != part}
-    return dict(_shifted(kept, part)) if isinstance(part[-1], int) else kept
+    return dict(_shift(kept, part)) if isinstance(part[-1], int) else kept
 
 
 def _has(part: Any, step: str | int) -> bool:
@@ -172,7 +172,7 @@ def _has(part: Any, step: str | int) -> bool:
     return isinstance(part, list) and isinstance(step, int) and step < len(part)
 
 
-def _shifted(places: Mapping[KeyPath, Place], removed: KeyPath) -> Iterable[tuple[KeyPath, Place]]:
+def _shift(places: Mapping[KeyPath, Place], removed: KeyPath) -> Iterable[tuple[KeyPath, Place]]:
     """Yield the places after an entry of a list was removed."""
     *around, index = removed
     depth = len(around)

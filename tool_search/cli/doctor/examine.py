@@ -103,7 +103,7 @@ async def examine_bot(
     findings += await check_store(bot, live=live)
     if live:
         findings += await ask_providers(bot)
-    described = _described(bot.catalog, bot.origins, judged, file.settings.tool_search.search)
+    described = _describe(bot.catalog, bot.origins, judged, file.settings.tool_search.search)
     search = _search(bot.catalog, query, file.settings)
     findings += [*described, *(query_findings(search) if search else ())]
     made = _examination(bot, findings)
@@ -133,7 +133,7 @@ def examine_catalog(
         worst: The number of worst descriptions to name.
     """
     catalog, places = ToolCatalog(tools), origins or {}
-    described = _described(catalog, places, judged, SearchSettings())
+    described = _describe(catalog, places, judged, SearchSettings())
     search = _search(catalog, query, BotConfig())
     findings = [
         *check_definitions(catalog, places),
@@ -141,7 +141,7 @@ def examine_catalog(
         *(query_findings(search) if search else ()),
     ]
     return Examination(
-        findings=_sorted(findings),
+        findings=_sort(findings),
         catalog=catalog,
         worst=worst_descriptions(catalog, described, worst),
         search=search,
@@ -185,7 +185,7 @@ def _with_profiles(bot: Examined) -> tuple[Examined, Sequence[Finding]]:
     return replace(bot, profiles=profiles), findings
 
 
-def _described(
+def _describe(
     catalog: ToolCatalog,
     origins: Mapping[str, KeyPath],
     judged: Sequence[JudgedQuery],
@@ -213,10 +213,10 @@ def _search(catalog: ToolCatalog, query: str | None, settings: BotConfig) -> Exp
 
 def _examination(bot: Examined, findings: Iterable[Finding]) -> Examination:
     placed = map(bot.file.placed, findings)
-    return Examination(findings=_sorted(placed), catalog=bot.catalog)
+    return Examination(findings=_sort(placed), catalog=bot.catalog)
 
 
-def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def _sort(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(
         sorted(
             findings,

@@ -145,13 +145,13 @@ class Finding:
 
     def message(self, language: Language) -> str:
         """Return what is wrong."""
-        return text(f"doctor.{self.code}", language, **self._said(language))
+        return text(f"doctor.{self.code}", language, **self._say(language))
 
     def remedy(self, language: Language) -> str:
         """Return what to do."""
-        return text(f"remedy.{self.code}", language, **self._said(language))
+        return text(f"remedy.{self.code}", language, **self._say(language))
 
-    def _said(self, language: Language) -> dict[str, Any]:
+    def _say(self, language: Language) -> dict[str, Any]:
         """Return the values, sentences among them in a language."""
         return {
             name: value.in_language(language) if isinstance(value, Sentence) else value
@@ -167,7 +167,7 @@ class Finding:
             "line": self.place.line,
             "message": self.message("en-US"),
             "remedy": self.remedy("en-US"),
-            "values": self._said("en-US"),
+            "values": self._say("en-US"),
         }
         if self.correction is not None:
             content["fix"] = {"old": self.correction.old, "new": self.correction.new}

@@ -113,7 +113,7 @@ async def _ask(provider: ProviderConfig, index: int, bot: Examined) -> Finding |
     path = ("providers", index)
     try:
         async with built, asyncio.timeout(_ANSWER_S):
-            notice = await _answered(provider.id, built, bot)
+            notice = await _answer(provider.id, built, bot)
     except ProviderError as exc:
         values = {"provider": provider.id, "problem": str(exc)}
         return Finding(code="provider_refused", path=path, values=values)
@@ -129,7 +129,7 @@ async def _ask(provider: ProviderConfig, index: int, bot: Examined) -> Finding |
     return Finding(code="form_refused", path=path, values=values)
 
 
-async def _answered(name: str, built: ConnectedProvider, bot: Examined) -> Notice | None:
+async def _answer(name: str, built: ConnectedProvider, bot: Examined) -> Notice | None:
     """Return a notice if a provider answers only a plainer form of the bot's first request.
 
     The answer is not read to its end: the connection is closed with the provider.

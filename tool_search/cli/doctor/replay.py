@@ -179,7 +179,7 @@ class _Replay:
         for message, replies in turns:
             digest = message_digest(message.text)
             recorded += digest in offers
-            wanted = self._called(replies, own)
+            wanted = self._call(replies, own)
             offered: Sequence[str] = ()
             # A model that already has what the turn needs does not search.
             is_searched = any(name not in known for name in wanted)
@@ -210,7 +210,7 @@ class _Replay:
             saved=cost.saved,
         )
 
-    def _called(self, replies: Sequence[Message], own: Collection[str]) -> tuple[str, ...]:
+    def _call(self, replies: Sequence[Message], own: Collection[str]) -> tuple[str, ...]:
         """Return the deferred tools that replies call, each once."""
         deferred = {tool.name for tool in self.catalog.deferred}
         names = (call.name for reply in replies for call in reply.tool_calls)

@@ -44,11 +44,11 @@ def print_figures(
             return
     for row in rows:
         console.print(Text(wrapped(row[0], console.width)))
-        for line in _listed(headings[1:], row[1:], console.width):
+        for line in _list(headings[1:], row[1:], console.width):
             console.print(Text(line))
 
 
-def _listed(headings: Sequence[str], cells: Sequence[str], width: int) -> Iterator[str]:
+def _list(headings: Sequence[str], cells: Sequence[str], width: int) -> Iterator[str]:
     column = max(map(cell_len, headings), default=0) + len(_INDENT + _GAP)
     for heading, cell in zip(headings, cells, strict=True):
         if column + cell_len(cell) > width:

@@ -112,7 +112,7 @@ class ToolCatalog(Mapping[str, Tool]):
         self._policy = policy or CorePolicy()
         self._reserved = frozenset(reserved)
         self._restricted = frozenset(restricted)
-        listed = _checked(tools)
+        listed = _check(tools)
         naming = name_tools(listed, names or NameBook(), reserved_keys(self._reserved))
         self._book = naming.book
         self._repeated = naming.repeated
@@ -120,7 +120,7 @@ class ToolCatalog(Mapping[str, Tool]):
         named: dict[str, Tool] = {}
         for tool in listed:
             name = naming.names[tool.source]
-            named.setdefault(name, tool if tool.name == name else _renamed(tool, name))
+            named.setdefault(name, tool if tool.name == name else _rename(tool, name))
         self._tools = dict(sorted(named.items()))
         self._given: ToolCatalog | None = None
         self._views: dict[Hashable, ToolCatalog] = {}
@@ -327,11 +327,11 @@ class ToolCatalog(Mapping[str, Tool]):
         return made
 
 
-def _renamed(tool: Tool, name: str) -> Tool:
+def _rename(tool: Tool, name: str) -> Tool:
     return replace(tool, name=name, listed_name=tool.source[1])
 
 
-def _checked(tools: Any) -> list[Tool]:
+def _check(tools: Any) -> list[Tool]:
     """Return the definitions as a list.
 
     Raises:

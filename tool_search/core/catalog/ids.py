@@ -49,7 +49,7 @@ def tool_id(namespace: str | None, name: str, version: str | None = None) -> str
     ('git:status', 'git:status:2.0', 'status')
     """
     parts = (namespace, name, version) if namespace else (name,)
-    return ":".join(_escaped(part) for part in parts if part)
+    return ":".join(_escape(part) for part in parts if part)
 
 
 def parse_tool_id(text: str) -> ToolId:
@@ -69,7 +69,7 @@ def parse_tool_id(text: str) -> ToolId:
             f"invalid tool id {shown(text)}: an id is name, namespace:name or "
             "namespace:name:version, without empty parts"
         )
-    first, *rest = map(_unescaped, parts)
+    first, *rest = map(_unescape, parts)
     return ToolId(first, *rest) if rest else ToolId(None, first)
 
 
@@ -93,9 +93,9 @@ def normal_tags(tags: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _escaped(part: str) -> str:
+def _escape(part: str) -> str:
     return part.replace("%", "%25").replace(":", "%3A")
 
 
-def _unescaped(part: str) -> str:
+def _unescape(part: str) -> str:
     return part.replace("%3A", ":").replace("%25", "%")

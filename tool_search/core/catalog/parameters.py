@@ -118,10 +118,10 @@ def read_type(written: object) -> dict[str, Any] | None:
             return None
         types.append("array" if word.endswith(_LIST_OF) else found[0])
         (items if word.endswith(_LIST_OF) else formats).append(found[not word.endswith(_LIST_OF)])
-    return _typed(types, items, [each for each in formats if each])
+    return _read_type(types, items, [each for each in formats if each])
 
 
-def _typed(types: list[Any], items: list[Any], formats: list[Any]) -> dict[str, Any]:
+def _read_type(types: list[Any], items: list[Any], formats: list[Any]) -> dict[str, Any]:
     def one_or_all(found: list[Any]) -> Any:
         several = list(dict.fromkeys(found))
         return several[0] if len(several) == 1 else several

@@ -201,7 +201,7 @@ class ToolConversation(ABC):
             listing=self._listing_for(prompt) if is_searching else "",
             selected=tuple(dict.fromkeys(selected)),
             refused=self._refused,
-            hidden=self._hidden(profile, mode, history),
+            hidden=self._hide(profile, mode, history),
             text_after_references=text("search.loaded", language)
             if self._config.boundary_text
             else "",
@@ -227,7 +227,7 @@ class ToolConversation(ABC):
         """Return the listing of tools that a system text gets."""
         return self._tools.frozen.listing or ""
 
-    def _hidden(
+    def _hide(
         self, profile: ProviderProfile, mode: Mode, history: tuple[Message, ...]
     ) -> frozenset[str]:
         """Return the names that are left out of a request: this turn's user may not call them."""

@@ -367,7 +367,7 @@ def with_own_ids(reply: Message, taken: AbstractSet[str]) -> Message:
         taken: The ids of the calls before it.
     """
     if any(call.name in _WRAPPERS for call in reply.tool_calls):
-        calls = tuple(inner for call in reply.tool_calls for inner in _unwrapped(call))
+        calls = tuple(inner for call in reply.tool_calls for inner in _unwrap(call))
         reply = replace(reply, tool_calls=calls, native=None)
     ids = {call.id for call in reply.tool_calls}
     if len(ids) == len(reply.tool_calls) and ids.isdisjoint(taken) and "" not in ids:
@@ -375,7 +375,7 @@ def with_own_ids(reply: Message, taken: AbstractSet[str]) -> Message:
     return _with_calls(reply, _with_own_ids(reply.tool_calls, set(taken), {}))
 
 
-def _unwrapped(call: ToolCall) -> Iterator[ToolCall]:
+def _unwrap(call: ToolCall) -> Iterator[ToolCall]:
     """Yield the calls in a call of GPT's wrapper, or the call itself."""
     uses = (call.parsed_arguments() or {}).get("tool_uses") if call.name in _WRAPPERS else None
     named = [use for use in uses if isinstance(use, Mapping)] if isinstance(uses, list) else []

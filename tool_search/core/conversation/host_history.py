@@ -72,11 +72,11 @@ class HostHistory:
             SessionError: It is not made of messages.
         """
         language, tools = self._tools.frozen.language, self._tools
-        messages = self._searches.restored(self._paired(history), language)
+        messages = self._searches.restored(self._pair(history), language)
         place = max((i for i, m in enumerate(messages) if m.role == "user"), default=None)
         if place is None or tools.mode != "tool_search":
             return tuple(messages)
-        missing = self._missing(messages)
+        missing = self._find_missing(messages)
         if missing:
             messages[place:place] = self._searches.write(
                 missing,
@@ -93,10 +93,10 @@ class HostHistory:
         Raises:
             SessionError: It is not made of messages.
         """
-        results = search_results(self._paired(history), self._tools.search_tool_name)
+        results = search_results(self._pair(history), self._tools.search_tool_name)
         return tuple(dict.fromkeys(name for result in results for name in result.names))
 
-    def _paired(self, history: Iterable[Message]) -> list[Message]:
+    def _pair(self, history: Iterable[Message]) -> list[Message]:
         """Return a history with each call answered, its searches under the current name."""
         answer = text("call.cancelled", self._tools.frozen.language, name="tool")
         own = pair_results(checked(history), answer=answer)
@@ -110,7 +110,7 @@ class HostHistory:
         names = {by_wire_name[name].name if name in by_wire_name else name for name in called}
         return visible_names(messages[place:], self._tools.search_tool_name) | names
 
-    def _missing(self, messages: Sequence[Message]) -> list[Tool]:
+    def _find_missing(self, messages: Sequence[Message]) -> list[Tool]:
         """Return the discovered tools that no search in the history shows.
 
         Tools that the last turn called by name wait for the next turn: a search that is

@@ -221,9 +221,9 @@ class SyntheticSearches:
                 opened = (_opening_line(language), *before.messages)
                 before = replace(before, messages=opened)
             found.extend(point for point in (before, after) if point is not None)
-            whole.extend(_missing(before, shown))
+            whole.extend(_find_missing(before, shown))
             whole.append(message)
-            whole.extend(_missing(after, shown))
+            whole.extend(_find_missing(after, shown))
         self._points = found
         if whole and whole[0].tool_calls:
             whole.insert(0, Message(role="user", content=text("left_out.turns", language)))
@@ -268,7 +268,7 @@ def _point_at(
     return InsertionPoint(fingerprint=fingerprint, ordinal=equal, messages=search)
 
 
-def _missing(point: InsertionPoint | None, shown: Container[str]) -> tuple[Message, ...]:
+def _find_missing(point: InsertionPoint | None, shown: Container[str]) -> tuple[Message, ...]:
     """Return the messages of a search, unless the history has its call already."""
     if point is None or any(call.id in shown for m in point.messages for call in m.tool_calls):
         return ()

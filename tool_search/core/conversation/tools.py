@@ -166,7 +166,7 @@ class ToolState:
         if self._index is None:
             return None
         return self.search.search_tool(
-            self._searched(self._index),
+            self._search(self._index),
             self.catalog,
             name=self.search_tool_name,
             language=language or self.frozen.language,
@@ -175,7 +175,7 @@ class ToolState:
     @property
     def searched_index(self) -> ToolSearchIndex | None:
         """The index with the current votes; None if the catalog cannot be searched."""
-        return None if self._index is None else self._searched(self._index)
+        return None if self._index is None else self._search(self._index)
 
     def freeze_listing(self, denied: Callable[[Iterable[Tool]], frozenset[str]]) -> None:
         """Make the listing, if the search tool's text is new.
@@ -191,7 +191,7 @@ class ToolState:
         )
         self._frozen = replace(frozen, listing=made)
 
-    def _searched(self, index: ToolSearchIndex) -> ToolSearchIndex:
+    def _search(self, index: ToolSearchIndex) -> ToolSearchIndex:
         """Return the index with the current votes; the same one until either changes."""
         known = self._with_votes
         if known is None or known[0] is not index or known[1] is not self.votes:
@@ -334,7 +334,7 @@ class ToolState:
             return
         self._max_core = core_room(max_tools)
         catalog = self.catalog.with_policy(self._policy())
-        self._index = self._updated(self._index, catalog)
+        self._index = self._update(self._index, catalog)
         self._use(catalog)
         before = len(self.tool_order.core)
         self.tool_order.defer(catalog, self._discoveries)
@@ -348,7 +348,7 @@ class ToolState:
 
     def _freeze(self, catalog: ToolCatalog, profile: ProviderProfile, sample: str) -> None:
         config = self._config
-        decision = self._decided(catalog, profile)
+        decision = self._decide(catalog, profile)
         if decision.mode == "tool_search":
             self._check_names(catalog)
         self._use(catalog)
@@ -369,9 +369,9 @@ class ToolState:
                 "catalog_over_limit", f"{self._max_core} tools are core, what is more is deferred"
             )
 
-    def _decided(self, catalog: ToolCatalog, profile: ProviderProfile) -> ModeDecision:
+    def _decide(self, catalog: ToolCatalog, profile: ProviderProfile) -> ModeDecision:
         """Decide the mode by the configuration, within the provider's limits."""
-        decision = self._resolved(catalog, profile)
+        decision = self._resolve(catalog, profile)
         if decision.mode != "skills_like" or not profile.thinking_bound_to_prefix:
             return decision
         mode: Mode = "tool_search" if catalog.deferred else "full"
@@ -382,7 +382,7 @@ class ToolState:
         )
         return ModeDecision(mode=mode, reason="not_offered")
 
-    def _resolved(self, catalog: ToolCatalog, profile: ProviderProfile) -> ModeDecision:
+    def _resolve(self, catalog: ToolCatalog, profile: ProviderProfile) -> ModeDecision:
         return resolve_mode(
             self._config.tool_schema_mode,
             catalog,
@@ -439,7 +439,7 @@ class ToolState:
         # `auto` never decides for `skills_like`, so a conversation in it follows `auto` too.
         follows = configured != "auto" or decision.mode == "skills_like"
         if follows and configured != frozen.configured:
-            now = self._decided(catalog, profile)
+            now = self._decide(catalog, profile)
             if now.mode == "tool_search" and not self._can_search(catalog, name):
                 configured = frozen.configured  # the next turn tries again
             elif now.mode != decision.mode:
@@ -479,17 +479,17 @@ class ToolState:
             self._check_names(catalog)
         has_changed = catalog.fingerprint != self.catalog.fingerprint
         if has_changed and self._index is not None:
-            self._index = self._updated(self._index, catalog)
+            self._index = self._update(self._index, catalog)
         # The executor may know the tools of an equal catalog under other names.
         self._use(catalog)
         if has_changed:
             self._follow_catalog()
         if self.mode == "full":
-            now = self._resolved(catalog, profile)
+            now = self._resolve(catalog, profile)
             if now.mode == "tool_search":
                 self._search_from_now(now.reason)
 
-    def _updated(self, index: ToolSearchIndex, catalog: ToolCatalog) -> ToolSearchIndex:
+    def _update(self, index: ToolSearchIndex, catalog: ToolCatalog) -> ToolSearchIndex:
         """Return the index over another catalog.
 
         Raises:

@@ -353,7 +353,7 @@ class View(ToolConversation):
         Args:
             arguments: The arguments as the model wrote them, read as JSON or not.
         """
-        result, was_searched = self._searched(arguments)
+        result, was_searched = self._search(arguments)
         if not was_searched:
             return result
         with self._lock:
@@ -369,9 +369,9 @@ class View(ToolConversation):
         Args:
             arguments: The arguments, as for `search`.
         """
-        return self._searched(arguments)[0]
+        return self._search(arguments)[0]
 
-    def _searched(self, arguments: Mapping[str, Any] | str) -> tuple[SearchResult, bool]:
+    def _search(self, arguments: Mapping[str, Any] | str) -> tuple[SearchResult, bool]:
         """Return the result of a search, and True if there was something to search with."""
         call = _host_call(self.search_tool_name, arguments)
         parsed = read_arguments(arguments) if isinstance(arguments, str) else arguments

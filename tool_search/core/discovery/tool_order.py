@@ -100,10 +100,8 @@ class ToolOrder:
 
         A tool that has the old name too, as it may outside `tool_search`, keeps its place.
         """
-        self.catalog_order = _renamed(
-            self.catalog_order, before, after, keep=before in self.catalog
-        )
-        self.declared_order = _renamed(self.declared_order, before, after, keep=before in self.core)
+        self.catalog_order = _rename(self.catalog_order, before, after, keep=before in self.catalog)
+        self.declared_order = _rename(self.declared_order, before, after, keep=before in self.core)
 
     def append(self, names: Iterable[str]) -> None:
         """Add discoveries to the filtered list, in order."""
@@ -226,7 +224,7 @@ class ToolOrder:
                 yield Notice("schema_changed", f"the definition of tool {tool.name!r} has changed")
 
 
-def _renamed(names: Iterable[str], before: str, after: str, *, keep: bool) -> tuple[str, ...]:
+def _rename(names: Iterable[str], before: str, after: str, *, keep: bool) -> tuple[str, ...]:
     new = (before, after) if keep else (after,)
     places = (new if name == before else (name,) for name in names)
     return tuple(dict.fromkeys(name for place in places for name in place))

@@ -38,7 +38,7 @@ def under_own_keys(
         call_tool_name: The name of the tool that calls other tools.
         declared: Returns the schema of a tool as it is declared.
     """
-    return _translated(message, find, call_tool_name, declared, _own_text)
+    return _translate(message, find, call_tool_name, declared, _own_text)
 
 
 def on_wire(message: Message, find: Find, call_tool_name: str, declared: _Declare) -> Message:
@@ -50,7 +50,7 @@ def on_wire(message: Message, find: Find, call_tool_name: str, declared: _Declar
         call_tool_name: The name of the tool that calls other tools.
         declared: Returns the schema of a tool as it is declared.
     """
-    return _translated(message, find, call_tool_name, declared, _wire_text)
+    return _translate(message, find, call_tool_name, declared, _wire_text)
 
 
 def inner_call(arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
@@ -63,7 +63,7 @@ def inner_call(arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | 
     return (name, inner) if isinstance(inner, Mapping) else None
 
 
-def _translated(
+def _translate(
     message: Message, find: Find, call_tool_name: str, declared: _Declare, text: _Translate
 ) -> Message:
     calls = tuple(_call(call, find, call_tool_name, declared, text) for call in message.tool_calls)

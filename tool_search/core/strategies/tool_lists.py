@@ -35,27 +35,27 @@ class ToolsAssembler:
 
     def full(self, conversation: PlanInput) -> ToolList:
         """Return every tool, not deferred, in the order of the whole catalog, without a search."""
-        return self._cached("full", conversation, all_names(conversation), self._declared)
+        return self._cache("full", conversation, all_names(conversation), self._declare)
 
     def filtered(self, conversation: PlanInput) -> ToolList:
         """Return the core, the search tool and discoveries, within the provider's limit."""
         names = declared_names(conversation)
-        return self._cached("filtered", conversation, names, self._declared)
+        return self._cache("filtered", conversation, names, self._declare)
 
     def bridged(self, conversation: PlanInput) -> ToolList:
         """Return the core, the search tool and `call_tool`, which no discovery changes."""
-        return self._cached("bridged", conversation, bridged_names(conversation), self._declared)
+        return self._cache("bridged", conversation, bridged_names(conversation), self._declare)
 
     def deferring(self, conversation: PlanInput) -> ToolList:
         """Return the whole catalog, with a cache breakpoint on the last tool that is not deferred.
 
         In `tool_search` mode all but the core and the search tool are deferred.
         """
-        return self._cached("deferring", conversation, conversation.catalog_order, self._deferring)
+        return self._cache("deferring", conversation, conversation.catalog_order, self._defer)
 
     def fixed(self, conversation: PlanInput) -> ToolList:
         """Return the core and the search tool, which no discovery changes."""
-        return self._cached("searching", conversation, _fixed_names(conversation), self._declared)
+        return self._cache("searching", conversation, _fixed_names(conversation), self._declare)
 
     def natively_searched(self, conversation: PlanInput) -> ToolList:
         """Return the provider's own kind of search tool, the core, and what its form wants.
@@ -75,18 +75,18 @@ class ToolsAssembler:
         )
         waiting = [name for name in rest if name not in plain and name != own]
         names = (own, *plain, *waiting) if waiting or form != "hosted" else tuple(plain)
-        make = partial(self._searched, waiting=frozenset(waiting))
-        return self._cached(f"searched/{len(plain)}", conversation, names, make)
+        make = partial(self._search, waiting=frozenset(waiting))
+        return self._cache(f"searched/{len(plain)}", conversation, names, make)
 
     def light(self, conversation: PlanInput) -> ToolList:
         """Return every tool with its name and description, and an empty schema."""
-        return self._cached("light", conversation, all_names(conversation), self._light)
+        return self._cache("light", conversation, all_names(conversation), self._light)
 
     def chosen(self, conversation: PlanInput) -> ToolList:
         """Return the full definitions of the tools that a `skills_like` model picked."""
-        return self._cached("chosen", conversation, conversation.selected, self._declared)
+        return self._cache("chosen", conversation, conversation.selected, self._declare)
 
-    def _cached(
+    def _cache(
         self,
         kind: str,
         conversation: PlanInput,
@@ -117,11 +117,11 @@ class ToolsAssembler:
         return known
 
     @staticmethod
-    def _declared(conversation: PlanInput, names: tuple[str, ...]) -> ToolList:
+    def _declare(conversation: PlanInput, names: tuple[str, ...]) -> ToolList:
         return ToolList(DeclaredTool(tool) for tool in conversation.definitions(names))
 
     @staticmethod
-    def _searched(
+    def _search(
         conversation: PlanInput, names: tuple[str, ...], *, waiting: frozenset[str]
     ) -> ToolList:
         search = conversation.search_tool
@@ -136,7 +136,7 @@ class ToolsAssembler:
         return ToolList(DeclaredTool(replace(tool, parameters={})) for tool in tools)
 
     @staticmethod
-    def _deferring(conversation: PlanInput, names: tuple[str, ...]) -> ToolList:
+    def _defer(conversation: PlanInput, names: tuple[str, ...]) -> ToolList:
         search, tools = conversation.search_tool, list(conversation.definitions(names))
         searching = conversation.mode == "tool_search"
         waiting = [searching and t is not search and t.name not in conversation.core for t in tools]

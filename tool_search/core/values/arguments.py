@@ -38,14 +38,14 @@ def read_arguments(written: str) -> dict[str, Any] | None:
     if found is not None:
         return found
     for readings in (_as_json, _as_python):
-        for reading in readings(_unfenced(written)):
+        for reading in readings(_strip_fence(written)):
             value = _object(reading)
             if value is not None:
                 return value
     return None
 
 
-def _unfenced(written: str) -> str:
+def _strip_fence(written: str) -> str:
     """Return the text without spaces, a byte order mark and a code fence around it."""
     stripped = written.strip().lstrip("\ufeff").strip()
     fenced = _FENCE.match(stripped)
@@ -69,7 +69,7 @@ def _object(reading: Callable[[], Any]) -> dict[str, Any] | None:
     try:
         value = reading()
         if isinstance(value, str):
-            value = read_json(_unfenced(value))
+            value = read_json(_strip_fence(value))
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return None
     return value if isinstance(value, dict) else None

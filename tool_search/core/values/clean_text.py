@@ -66,14 +66,14 @@ def clean_text(text: str) -> str:
     if text.isascii() and (text.isprintable() or text.replace("\n", "").isprintable()):
         return text
     text = _LINE_ENDS.sub("\n", text)
-    return _without(text, _unseen(text, kept="\n\t"))
+    return _without(text, _find_unseen(text, kept="\n\t"))
 
 
 def clean_name(name: str) -> str:
     """Return the name without invisible characters; line ends and controls stay an error."""
     if name.isascii():
         return name
-    unseen = [c for c in _unseen(name) if unicodedata.category(c) not in ("Cc", "Cs")]
+    unseen = [c for c in _find_unseen(name) if unicodedata.category(c) not in ("Cc", "Cs")]
     return _without(name, "".join(unseen)).strip() if unseen else name
 
 
@@ -112,7 +112,7 @@ def clean_schema(schema: dict[str, Any], text: str) -> bool:
         text: The schema as JSON that is not escaped to ASCII.
     """
     has_controls = "\x7f" in text or _CONTROLS.search(text) is not None
-    if not has_controls and (text.isascii() or not _unseen(text)):
+    if not has_controls and (text.isascii() or not _find_unseen(text)):
         return False
     return _rewrite(schema, clean_text, _clean_value, _clean_value)
 
@@ -167,10 +167,10 @@ def _clean_value(value: str) -> str:
     """Return the value with the joiners that Persian or emoji need."""
     if value.isascii() and value.isprintable():
         return value
-    return _without(value, _unseen(value, kept=f"\n\t\r{_JOINERS}\ufe0e\ufe0f"))
+    return _without(value, _find_unseen(value, kept=f"\n\t\r{_JOINERS}\ufe0e\ufe0f"))
 
 
-def _unseen(text: str, *, kept: str = "") -> str:
+def _find_unseen(text: str, *, kept: str = "") -> str:
     """Return the invisible characters of a text, each once."""
     return "".join(c for c in sorted(set(text)) if _is_unseen(c) and c not in kept)
 

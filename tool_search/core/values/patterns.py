@@ -178,7 +178,7 @@ class _Command(ValuePattern):
         return given == start or given.startswith(f"{start} ")
 
     def _may_fit(self, value: Scalar) -> bool:
-        start = self._spelled(" ".join(self.start.split()))
+        start = self._spell(" ".join(self.start.split()))
         return has_endless_marks(value) or any(
             spelled == start or spelled.startswith(f"{start} ")
             for form in readings(value)
@@ -190,9 +190,9 @@ class _Command(ValuePattern):
         """Return a command without quotes and extra spaces, and the same without its folder."""
         words = command.translate(_QUOTES).split() or [""]
         bare = [posixpath.basename(words[0]), *words[1:]]
-        return self._spelled(" ".join(words)), self._spelled(" ".join(bare))
+        return self._spell(" ".join(words)), self._spell(" ".join(bare))
 
-    def _spelled(self, text: str) -> str:
+    def _spell(self, text: str) -> str:
         return text.casefold() if self.ignores_case else text
 
 

@@ -106,13 +106,13 @@ def _readings(value: Scalar) -> Iterator[str]:
     form = written(value)
     yield form
     yield from _as_path(form)
-    cleaned = _cleaned(form)
+    cleaned = _clean(form)
     for _ in range(_MAX_DECODINGS + 1):
         if cleaned != form:
             yield cleaned
             yield from _as_path(cleaned)
         form = cleaned
-        cleaned = _cleaned(unquote(form)) if "%" in form else form
+        cleaned = _clean(unquote(form)) if "%" in form else form
     yield from map(_plain, numbers(form))
 
 
@@ -130,7 +130,7 @@ def without_unseen(text: str) -> str:
     return unicodedata.normalize("NFKC", text.translate(str.maketrans("", "", unseen)))
 
 
-def _cleaned(text: str) -> str:
+def _clean(text: str) -> str:
     return without_unseen(text).strip()
 
 

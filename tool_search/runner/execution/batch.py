@@ -159,7 +159,7 @@ class CallBatch:
                 outcome = self._jobs[self._delivered].outcome
                 if outcome is not None:
                     self._delivered += 1
-                    yield self._closed(outcome)
+                    yield self._close(outcome)
                     continue
                 await self._start_ready()
                 self._show_waiting()
@@ -215,7 +215,7 @@ class CallBatch:
                 job.has_waited = True
                 self._pending.append(ToolProgress(call=job.call, message=_WAITING))
 
-    def _closed(self, outcome: FinishedCall) -> FinishedCall:
+    def _close(self, outcome: FinishedCall) -> FinishedCall:
         """Return an outcome; the last one of an interrupted turn says so, as Kode does."""
         is_last = self._delivered == len(self._jobs)
         cut = self._as_kode and is_last and self._context.cancellation.is_cancelled

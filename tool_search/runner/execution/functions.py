@@ -154,7 +154,7 @@ def executable_tools(tools: Iterable[ExecutableTool | ToolFunction]) -> tuple[Ex
             made.append(tool_from_function(item))
         else:
             raise InvalidToolError(
-                f"a tool must be a function or an ExecutableTool, not {_described(item)}"
+                f"a tool must be a function or an ExecutableTool, not {_describe(item)}"
             )
     return tuple(made)
 
@@ -172,7 +172,7 @@ def listed_tools(tools: Any) -> tuple[Any, ...]:
     return tuple(tools)
 
 
-def _described(item: object) -> str:
+def _describe(item: object) -> str:
     if isinstance(item, Tool):
         return (
             f"the definition {item.name!r}, which has no function to run: give the function "

@@ -193,7 +193,7 @@ class EventStream:
         """Give an event of the turn to all readers."""
         if not self.is_read:
             return
-        seen = self._seen(event)
+        seen = self._see(event)
         for observer, line in self._readers.observers:
             try:
                 result = observer(seen)
@@ -209,7 +209,7 @@ class EventStream:
     def trace(self, event: RunnerEvent) -> None:
         """Give an event to telemetry, and the end of a call to those who follow calls."""
         if self._readers.telemetry is not None:
-            self._trace(self._seen(event), None)
+            self._trace(self._see(event), None)
         if self._readers.calls and isinstance(event, CallEnded):
             _report(self._readers.calls, event.finished)
 
@@ -217,7 +217,7 @@ class EventStream:
         """Wait for the observers that are too late."""
         await self._readers.catch_up()
 
-    def _seen(self, event: RunnerEvent) -> TurnEvent:
+    def _see(self, event: RunnerEvent) -> TurnEvent:
         elapsed = time.monotonic() - self._start
         return TurnEvent(conversation=self.conversation, elapsed_s=elapsed, event=event)
 

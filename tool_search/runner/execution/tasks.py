@@ -308,9 +308,9 @@ class OrphanedTasks:
             return
         _log.error("tool %r ignores its cancellation and still runs", name)
         self._tasks[task] = name
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._end)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _end(self, task: asyncio.Task[Any]) -> None:
         _log.warning("tool %r ended after it was given up", self._tasks.pop(task))
         _retrieve_exception(task)
 

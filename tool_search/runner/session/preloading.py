@@ -72,7 +72,7 @@ class Preloading:
     def _keep_shadow(self, message: str, denied: Denied) -> None:
         """Keep what a search with the message would have offered."""
         limit = max(self.config.max_results, self.config.max_results_total)
-        found = self._ranked(message, limit, denied)
+        found = self._rank(message, limit, denied)
         turn = ShadowTurn(message_digest(message), tuple(match.name for match in found))
         self.shadow = (*self.shadow[1 - _MAX_SHADOW_TURNS :], turn)
 
@@ -106,7 +106,7 @@ class Preloading:
         core, history = self.tools.tool_order.core, self.log.messages
         new = [
             tool
-            for tool in self._needed(history[place].text, limit, denied)
+            for tool in self._find_needed(history[place].text, limit, denied)
             if tool.name not in core
             and tool.name not in self.discoveries
             and not may_ask(self.tools.catalog.executable(tool))
@@ -123,13 +123,13 @@ class Preloading:
         self.tools.notice_schemas(new)
         return self.discoveries.entries[before:]
 
-    def _needed(self, message: str, limit: int, denied: Denied) -> list[Tool]:
+    def _find_needed(self, message: str, limit: int, denied: Denied) -> list[Tool]:
         """Return the best tools for a message that score enough."""
-        matches = self._ranked(message, limit, denied)
+        matches = self._rank(message, limit, denied)
         wanted = (match for match in matches if match.score >= self.config.preload_score)
         return [self.tools.catalog[match.name] for match in wanted]
 
-    def _ranked(self, message: str, limit: int, denied: Denied) -> Sequence[SearchMatch]:
+    def _rank(self, message: str, limit: int, denied: Denied) -> Sequence[SearchMatch]:
         """Return the best tools for a message."""
         query, catalog = message[:_MAX_QUERY_CHARS], self.tools.catalog
         if not any(char.isalnum() for char in query):

@@ -104,7 +104,7 @@ def languages_of(tools: Sequence[Tool]) -> DescribedIn:
         sums = {code: sum(n for of, n in counts.items() if code in of) for code in _LATIN_WORDS}
         most = max(sums, key=lambda code: (sums[code], code == "en"))
         counts[(most,)] += unsure
-    return _described(counts)
+    return _describe(counts)
 
 
 def _sample(tools: Sequence[Tool]) -> Sequence[Tool]:
@@ -123,16 +123,16 @@ def languages_text(described: DescribedIn, language: Language) -> str:
     if not described.languages:
         return ""
     names = [text(f"language.{code}", language) for code in described.languages]
-    first, others = names[0], _listed(names[1:], described.has_more, language)
+    first, others = names[0], _list(names[1:], described.has_more, language)
     if not others:
         return text("search_tool.one_language", language, name=first)
     if described.is_mostly_first:
         return text("search_tool.mostly_one_language", language, name=first, others=others)
-    listed = _listed(names, described.has_more, language)
+    listed = _list(names, described.has_more, language)
     return text("search_tool.several_languages", language, languages=listed)
 
 
-def _described(counts: Counter[tuple[str, ...]]) -> DescribedIn:
+def _describe(counts: Counter[tuple[str, ...]]) -> DescribedIn:
     """Return the languages that reach most tools, each the most of what is left.
 
     Args:
@@ -201,7 +201,7 @@ def _latin_language(words: Sequence[str]) -> str:
     return best if is_sure and counts[best] > counts[second] else "latin"
 
 
-def _listed(names: Sequence[str], has_more: bool, language: Language) -> str:
+def _list(names: Sequence[str], has_more: bool, language: Language) -> str:
     items = [*names, *([text("search_tool.other_languages", language)] if has_more else [])]
     if len(items) == _MAX_NAMED:
         first, second, third = items

@@ -71,7 +71,7 @@ class Listing:
             for tool in catalog.deferred
             if catalog.is_open(tool) and tool.name not in self.hidden
         ]
-        groups = _grouped(open_tools)
+        groups = _group(open_tools)
         for whole in self._from_full_to_short(groups) if groups else ():
             if self._fits(whole):
                 return whole
@@ -167,7 +167,7 @@ def list_tools(
     return listing(catalog) if listing.hidden else catalog.once(listing)
 
 
-def _grouped(tools: Sequence[Tool]) -> dict[str, list[Tool]]:
+def _group(tools: Sequence[Tool]) -> dict[str, list[Tool]]:
     """Return the tools by group, the largest group first; empty: of no group."""
     groups: dict[str, list[Tool]] = defaultdict(list)
     for tool in tools:

@@ -111,7 +111,7 @@ def _count_found(results: Sequence[SearchResult]) -> int:
 def _texts(value: object) -> list[str]:
     """Return the texts in an argument; other JSON values as far as they are a text's work."""
     if isinstance(value, str):
-        return _listed(value) or [encodable(value).strip()]
+        return _list(value) or [encodable(value).strip()]
     if isinstance(value, Mapping):
         return _texts(value.get("query")) if isinstance(value.get("query"), str) else []
     if isinstance(value, list | tuple):
@@ -124,7 +124,7 @@ def _texts(value: object) -> list[str]:
     return [] if value is None else [str(value)]
 
 
-def _listed(text: str) -> list[str]:
+def _list(text: str) -> list[str]:
     """Return the texts of a list that a model wrote as a text; empty for any other text."""
     if not text.lstrip().startswith("["):
         return []

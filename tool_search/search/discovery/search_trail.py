@@ -109,7 +109,7 @@ class SearchTrail:
         """Record a search, which may teach later."""
         if result.error is None:
             for part in result.parts or (result,):
-                self._searched(part)
+                self._search(part)
 
     def succeeded(self, name: str) -> None:
         """Record a call that a tool answered: the searches that led to it teach now."""
@@ -124,7 +124,7 @@ class SearchTrail:
         lessons, self._lessons = tuple(self._lessons), []
         return lessons
 
-    def _searched(self, result: SearchResult) -> None:
+    def _search(self, result: SearchResult) -> None:
         query = result.query
         if not can_teach(query, result.names):
             return

@@ -51,7 +51,7 @@ class RankBm25Engine:
         self._segmenter = segmenter or jieba_segmenter()
         self._ranker = _ranker()
         self.doc_ids = DocumentIds(tools)
-        self._counts: list[Counter[str]] = [self._counted(tool) for _, tool in self.doc_ids.taken()]
+        self._counts: list[Counter[str]] = [self._count(tool) for _, tool in self.doc_ids.taken()]
         self._having: Counter[str] = Counter()
         for counts in self._counts:
             self._having.update(counts.keys())
@@ -69,7 +69,7 @@ class RankBm25Engine:
         for doc_id, _ in change.left:
             engine._exchange(doc_id, Counter())
         for doc_id, tool in change.entered:
-            engine._exchange(doc_id, self._counted(tool))
+            engine._exchange(doc_id, self._count(tool))
         return engine
 
     def scores(self, query: str) -> Scores:
@@ -107,7 +107,7 @@ class RankBm25Engine:
                 del self._having[word]
         self._having.update(counts.keys())
 
-    def _counted(self, tool: Tool) -> Counter[str]:
+    def _count(self, tool: Tool) -> Counter[str]:
         counts: Counter[str] = Counter()
         for field, texts in field_texts(tool).items():
             for text in texts:

@@ -85,7 +85,7 @@ def with_best(view: ScriptScores, sentences: Sequence[Scores], scripts: ToolScri
     """
     whole = view.scores
     best_attainable = max(each.attainable for each in sentences)
-    scores = Scores(_added(view, sentences, scripts), whole.attainable + best_attainable)
+    scores = Scores(_add(view, sentences, scripts), whole.attainable + best_attainable)
     if best_attainable > 0:
         members = compared_with(whole, view.group, scripts)
         for doc_id, share in leading_shares(sentences, members).items():
@@ -114,7 +114,7 @@ def leading_shares(sentences: Iterable[Scores], members: Members | None = None) 
     """
     found: dict[int, float] = {}
     for values, attainable, _ in sentences:
-        leading = _leading(values, members)
+        leading = _lead(values, members)
         best = max(leading.values(), default=0.0)
         if attainable <= 0 or best < _MIN_LEADING_SHARE * attainable:
             continue
@@ -126,7 +126,7 @@ def leading_shares(sentences: Iterable[Scores], members: Members | None = None) 
     return found
 
 
-def _leading(values: Values, members: Members | None) -> dict[int, float]:
+def _lead(values: Values, members: Members | None) -> dict[int, float]:
     """Return the highest scores by document id, with all ties of the last.
 
     None that is far below the best, of which there may be thousands.
@@ -151,7 +151,7 @@ def _leading(values: Values, members: Members | None) -> dict[int, float]:
     return dict(zip(doc_ids.tolist(), own[chosen].tolist(), strict=True))
 
 
-def _added(view: ScriptScores, sentences: Sequence[Scores], scripts: ToolScripts) -> Values:
+def _add(view: ScriptScores, sentences: Sequence[Scores], scripts: ToolScripts) -> Values:
     """Return the scores of the whole and of the best sentence, added."""
     whole = view.scores.values
     if isinstance(whole, list):

@@ -227,7 +227,7 @@ class SemanticEngine:
         places[list(gone)] = -1
         further = {doc_id: own for doc_id, own in before.further.items() if doc_id not in gone}
         further.update(_further_places(store, entered))
-        return _Embedded(scale, store, _placed(store, places, entered), tuple(waiting), further)
+        return _Embedded(scale, store, _place(store, places, entered), tuple(waiting), further)
 
     def _catch_up(self) -> None:
         """Begin to embed the tools that wait, in a thread of its own; one at a time."""
@@ -290,7 +290,7 @@ class _Embedded(NamedTuple):
 _NO_PLACES: NDArray[np.intp] = np.zeros(0, np.intp)
 
 
-def _placed(
+def _place(
     store: VectorStore, places: NDArray[np.intp], entered: Iterable[tuple[int, Tool]]
 ) -> NDArray[np.intp]:
     """Return the places with those of new tools, in the store in memory."""

@@ -79,7 +79,7 @@ class IndexFiles:
         path = self._path(key)
         try:
             content = _read_own(path)
-            postings = _unpacked(content, size)
+            postings = _unpack(content, size)
         except FileNotFoundError:
             return None
         except OSError as exc:
@@ -98,7 +98,7 @@ class IndexFiles:
         """Keep the postings of a catalog."""
         path = self._path(key)
         try:
-            content = _packed(postings)
+            content = _pack(postings)
             replace_file(path, content)
             self._trim()
         except (OSError, _DamagedError) as exc:
@@ -151,7 +151,7 @@ def _read_own(path: Path) -> bytes:
         return file.read()
 
 
-def _packed(postings: Mapping[str, Posting]) -> bytes:
+def _pack(postings: Mapping[str, Posting]) -> bytes:
     terms = list(postings)
     if any("\n" in term for term in terms):
         raise _DamagedError("a term has a line break")
@@ -162,7 +162,7 @@ def _packed(postings: Mapping[str, Posting]) -> bytes:
     return _MAGIC + _checksum(payload) + payload
 
 
-def _unpacked(content: bytes, size: int) -> dict[str, Posting]:
+def _unpack(content: bytes, size: int) -> dict[str, Posting]:
     start = len(_MAGIC) + _CHECK_BYTES
     payload = memoryview(content)[start:]
     if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : start] != _checksum(payload):
@@ -178,10 +178,10 @@ def _unpacked(content: bytes, size: int) -> dict[str, Posting]:
         entries.frombytes(payload[end:])
     except (ValueError, KeyError, TypeError) as exc:
         raise _DamagedError(f"{type(exc).__name__}: {exc}") from exc
-    return _sliced(words.split("\n") if words else [], sizes, entries, size)
+    return _slice(words.split("\n") if words else [], sizes, entries, size)
 
 
-def _sliced(
+def _slice(
     terms: Sequence[str], sizes: Sequence[int], entries: Posting, size: int
 ) -> dict[str, Posting]:
     if len(terms) != len(sizes) or sum(sizes) != len(entries) or 0 in sizes:

@@ -83,7 +83,7 @@ class Reasons(NamedTuple):
 
     def joined(self, other: Reasons) -> Reasons:
         """Return these reasons and those of another engine for the same tool."""
-        return Reasons((*self.sides, *other.sides), _sorted((*self.words, *other.words)))
+        return Reasons((*self.sides, *other.sides), _sort((*self.words, *other.words)))
 
     def as_part(self, name: SideName, weight: float) -> Reasons:
         """Return the same reasons as one part of several."""
@@ -170,10 +170,10 @@ class WordSums:
             )
             for key, fields in self._sums.items()
         )
-        return _sorted(found)
+        return _sort(found)
 
 
-def _sorted(words: Iterable[TermScore]) -> tuple[TermScore, ...]:
+def _sort(words: Iterable[TermScore]) -> tuple[TermScore, ...]:
     return tuple(sorted(words, key=lambda word: (-word.share, word.word, word.instead)))
 
 

@@ -235,7 +235,7 @@ class DocumentIds:
             entered.append((doc_id, tool))
         doc_ids = DocumentIds()
         doc_ids.tools, doc_ids._free = self.tools.changed(places), tuple(free)
-        doc_ids._by_name = self._by_name.changed(self._renamed(left, entered))
+        doc_ids._by_name = self._by_name.changed(self._rename(left, entered))
         return DocumentChange(doc_ids, left, entered)
 
     def _doc_id(self, name: str) -> int | None:
@@ -245,7 +245,7 @@ class DocumentIds:
                 return doc_id
         return None
 
-    def _renamed(
+    def _rename(
         self, left: Iterable[tuple[int, Tool]], entered: Iterable[tuple[int, Tool]]
     ) -> dict[str, tuple[int, ...] | None]:
         entries: dict[str, tuple[int, ...] | None] = {}

@@ -211,13 +211,13 @@ def field_words(
         max_chars: Number of characters that are read; the rest is ignored.
         segmenter: Cuts Chinese; None for characters and bigrams.
     """
-    text = _joined(texts, max_chars)
+    text = _join(texts, max_chars)
     if text.isascii():
         return list(map(_known.__getitem__, stretches_of(text)))
     return list(_cut(text, segmenter))
 
 
-def _joined(texts: Sequence[str], max_chars: int) -> str:
+def _join(texts: Sequence[str], max_chars: int) -> str:
     text = texts[0] if len(texts) == 1 else f" {_END_SIGN} ".join(texts)
     text = text[:max_chars]
     return text.replace(FIELD_SIGN, " ") if FIELD_SIGN in text else text
@@ -461,7 +461,7 @@ def _field_terms(
         for part, length in parts:
             one = weight / (1.0 - b + b * length / typical)
             own = list(chain.from_iterable(part))
-            found.append((one, own if is_short else _bounded(own)))
+            found.append((one, own if is_short else _bound(own)))
         start = end + 1
     return found
 
@@ -493,7 +493,7 @@ def ascii_text(tool: Tool) -> str | None:
 
 
 def _joined_fields(fields: Mapping[FieldName, list[str]]) -> list[str]:
-    return [_joined(fields[field], _MAX_FIELD_CHARS) if field in fields else "" for field in FIELDS]
+    return [_join(fields[field], _MAX_FIELD_CHARS) if field in fields else "" for field in FIELDS]
 
 
 # A text in two languages says everything twice: a word of it is as weighty as in a text of
@@ -559,7 +559,7 @@ def _words_of_fields(
     return words, ends, [number for number, text in enumerate(texts) if is_bilingual(text)]
 
 
-def _bounded(terms: list[str]) -> list[str]:
+def _bound(terms: list[str]) -> list[str]:
     """Return the terms; of a very long field, those that repeat its first 2,000."""
     if len(terms) <= MAX_TERMS:
         return terms

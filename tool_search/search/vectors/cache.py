@@ -75,7 +75,7 @@ class SqliteVectorCache:
         rows = [(key, content, _checksum(key, content)) for key, content in entries.items()]
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(self._opened()) as database, database:
+            with closing(self._open()) as database, database:
                 database.execute(_SCHEMA)
                 database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
                 database.execute(_TRIM, {"most": _MAX_ROWS})
@@ -83,7 +83,7 @@ class SqliteVectorCache:
             self._report("written", exc)
 
     def _read(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        with closing(self._opened()) as database:
+        with closing(self._open()) as database:
             database.execute(_SCHEMA)
             for batch in _batches(keys, _BATCH):
                 marks = ",".join("?" * len(batch))
@@ -95,7 +95,7 @@ class SqliteVectorCache:
                     if isinstance(content, bytes) and checksum == _checksum(key, content):
                         yield key, content
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         return sqlite3.connect(self._path, timeout=_WAIT_S)
 
     def _report(self, done: str, exc: Exception) -> None:

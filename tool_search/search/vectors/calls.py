@@ -222,7 +222,7 @@ def run_in_time(call: Callable[..., Any], *args: Any, seconds: float) -> Any:
         return result
     if _loop_aside.is_here:
         raise SearchError("an asynchronous embedder must not search: it would wait for itself")
-    running = _loop_aside.submit(_awaited(result))
+    running = _loop_aside.submit(_wait_for(result))
     try:
         return running.result(max(seconds, 0.0))
     except TimeoutError:
@@ -230,7 +230,7 @@ def run_in_time(call: Callable[..., Any], *args: Any, seconds: float) -> Any:
         raise
 
 
-async def _awaited(result: Awaitable[Any]) -> Any:
+async def _wait_for(result: Awaitable[Any]) -> Any:
     try:
         return await result
     except (SystemExit, KeyboardInterrupt) as exc:

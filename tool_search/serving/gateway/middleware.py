@@ -227,14 +227,14 @@ def _made(entry: MiddlewareEntry, kinds: Mapping[str, type[_Made]], known: Itera
 
 def matches(pattern: str, text: str) -> bool:
     """True if a pattern is found in a text."""
-    return _compiled(pattern).search(text) is not None
+    return _compile(pattern).search(text) is not None
 
 
 def _check_pattern(pattern: str, what: str) -> None:
     if len(pattern) > _MAX_PATTERN_CHARS:
         raise ValueError(f"Invalid {what}: more than {_MAX_PATTERN_CHARS} characters")
     try:
-        _compiled(pattern)
+        _compile(pattern)
     except ConfigurationError:
         raise
     except Exception as exc:  # `re2.error` is not in the package's stubs
@@ -244,7 +244,7 @@ def _check_pattern(pattern: str, what: str) -> None:
 
 
 @cache
-def _compiled(pattern: str) -> Any:
+def _compile(pattern: str) -> Any:
     try:
         re2 = import_module("re2")
     except ModuleNotFoundError as exc:

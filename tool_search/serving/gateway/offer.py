@@ -157,7 +157,7 @@ class OfferBuilder:
             names=names,
             offered=_in_order(given, kept),
             shown=shown,
-            descriptions=self._described(names),
+            descriptions=self._describe(names),
             with_output=self._with_output,
         )
 
@@ -169,7 +169,7 @@ class OfferBuilder:
             return False
         return all(step.admits(gateway_name(server, listed)) for step in self._of_all)
 
-    def _described(self, names: GatewayNames) -> dict[str, str]:
+    def _describe(self, names: GatewayNames) -> dict[str, str]:
         if not self._enrichers:
             return {}
         found = {}

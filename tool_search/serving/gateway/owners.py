@@ -55,12 +55,12 @@ class ResourceOwners:
         self._drop_stale()
         wanted = tuple(dict.fromkeys(uris))
         if self._sure_at != self._doubts:
-            if not all(map(self._fitting, wanted)):
+            if not all(map(self._fit, wanted)):
                 await self._list(time.monotonic())
             elif any(uri not in self._owners for uri in wanted) and self._may_list():
                 # Another server may list by now what fits a template.
                 await self._list(time.monotonic())
-        return {uri: self._fitting(uri) for uri in wanted}
+        return {uri: self._fit(uri) for uri in wanted}
 
     def _drop_stale(self) -> None:
         if self._stale:
@@ -71,7 +71,7 @@ class ResourceOwners:
     def _may_list(self) -> bool:
         return time.monotonic() - self._began >= _LIST_PAUSE_S
 
-    def _fitting(self, uri: str) -> list[str]:
+    def _fit(self, uri: str) -> list[str]:
         if uri in self._owners:
             return [self._owners[uri]]
         fitting = [

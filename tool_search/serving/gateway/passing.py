@@ -117,7 +117,7 @@ class PassedRequests:
     async def list_prompts(self) -> list[dict[str, Any]]:
         """Return the prompts of all servers."""
         found = []
-        for server, item in await self._listed("prompts", "prompts/list", "prompts"):
+        for server, item in await self._list("prompts", "prompts/list", "prompts"):
             if isinstance(item.get("name"), str):
                 found.append({**item, "name": gateway_name(server, item["name"])})
         return found
@@ -234,7 +234,7 @@ class PassedRequests:
 
     async def _with_owners(self, method: str, key: str, name: str) -> list[dict[str, Any]]:
         found = []
-        for server, item in await self._listed("resources", method, key):
+        for server, item in await self._list("resources", method, key):
             address = item.get(name)
             if not isinstance(address, str):
                 continue
@@ -242,7 +242,7 @@ class PassedRequests:
                 found.append(item)
         return found
 
-    async def _listed(
+    async def _list(
         self, capability: str, method: str, key: str
     ) -> list[tuple[str, dict[str, Any]]]:
         """Return what all servers list, in their order; a server that fails is passed over."""

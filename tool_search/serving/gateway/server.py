@@ -202,13 +202,13 @@ class GatewayServer:
             )
         except RefusedRequestError as exc:
             if exc.kind == "failed":
-                return _failed(clean_line(str(exc), _MAX_MESSAGE_CHARS))
+                return _fail(clean_line(str(exc), _MAX_MESSAGE_CHARS))
             raise _as_sdk(exc) from exc
         if answer.list_changed:
             await self._tell(ctx, client)
         if "inputRequests" in answer.content and not _is_modern(ctx):
             language = self._service.language
-            return _failed(text("call.needs_input", language, name=params.name))
+            return _fail(text("call.needs_input", language, name=params.name))
         return {**_COMPLETE, **answer.content}
 
     async def _tell(self, ctx: Any, client: GatewayClient) -> None:
@@ -334,7 +334,7 @@ def _is_modern(ctx: Any) -> bool:
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def _failed(message: str) -> dict[str, Any]:
+def _fail(message: str) -> dict[str, Any]:
     return {**_COMPLETE, **error_content(message)}
 
 

@@ -273,9 +273,7 @@ class GatewayService:
             answer = self._or_refusal(name, answer)
             if begun is not None:
                 status = FAILED if answer.is_error else ANSWERED
-                begun.called(
-                    self._listed(client), status=status, bodies=(arguments, answer.content)
-                )
+                begun.called(self._list(client), status=status, bodies=(arguments, answer.content))
         await self._learn(client, tool.name, answer)
         return ToolAnswer(answer.content, error=answer.error)
 
@@ -292,9 +290,9 @@ class GatewayService:
         """Show a call, or a search, in the inspector while it runs."""
         if self._records is None:
             return nullcontext()
-        return self._records.under_way(self._listed(client), name)
+        return self._records.under_way(self._list(client), name)
 
-    def _listed(self, client: GatewayClient) -> ListedTools:
+    def _list(self, client: GatewayClient) -> ListedTools:
         """Return the list of a client, for its record."""
         offer = self.offer
         return ListedTools(
@@ -343,17 +341,17 @@ class GatewayService:
             await self._record(result, seconds)
         if result.error is not None:
             if begun is not None:
-                begun.searched(self._listed(client), result, None)
+                begun.searched(self._list(client), result, None)
             return ToolAnswer(error_content(result.error))
         hits = [
-            Hit(offer.shown[m.name], offer.catalog[m.name], _described(offer, m.name))
+            Hit(offer.shown[m.name], offer.catalog[m.name], _describe(offer, m.name))
             for m in result.matches
             if m.name in offer.shown
         ]
         changed = client.exposed.take_hits([hit.name for hit in hits])
         if begun is not None:
             explain = partial(self._search.explain, user=client.user)
-            begun.searched(self._listed(client), result, explain)
+            begun.searched(self._list(client), result, explain)
         if client.can_follow and self._settings.learning.enabled:
             self._remember(client, result)
         by_name = bool(hits) and (client.exposed.has_call_tool or not client.can_follow)
@@ -474,7 +472,7 @@ def _place(cursor: str | None, count: int) -> int:
     return int(cursor)
 
 
-def _described(offer: Offer, name: str) -> str | None:
+def _describe(offer: Offer, name: str) -> str | None:
     return offer.descriptions.get(offer.shown[name])
 
 

@@ -39,8 +39,8 @@ def figures(requests: Sequence[RequestRecord], catalogs: Iterable[CatalogRecord]
         "empty_searches": sum(record.empty_searches for record in requests),
         "own_ms_p50": _percentile(own, 50),
         "own_ms_p99": _percentile(own, 99),
-        "most_used": _named(used),
-        "found_not_called": _named(idle),
+        "most_used": _name(used),
+        "found_not_called": _name(idle),
         "never_found": sorted(never)[:_MAX_NAMES],
         "never_found_total": len(never),
         "periods": _periods(requests),
@@ -61,7 +61,7 @@ def _by_conversation(
     return found, called
 
 
-def _named(counts: Counter[str]) -> list[dict[str, Any]]:
+def _name(counts: Counter[str]) -> list[dict[str, Any]]:
     best = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_MAX_NAMES]
     return [{"name": name, "count": count} for name, count in best]
 

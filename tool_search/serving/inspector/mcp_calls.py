@@ -123,7 +123,7 @@ class McpRecords(Recording):
     ) -> Ended:
         """Write the record of a search."""
         search = search_record(result, result.error, self._masker)
-        return self._ended(
+        return self._end(
             tools,
             begun,
             seconds,
@@ -148,9 +148,9 @@ class McpRecords(Recording):
         request, reply = (self.body(content, self._masker) for content in bodies)
         called = (self._masker.text(begun.name),)
         side = ClientSide(tools=len(tools.listed), calls=called, request=request, reply=reply)
-        return self._ended(tools, begun, seconds, None, status=status, called=1, client_side=side)
+        return self._end(tools, begun, seconds, None, status=status, called=1, client_side=side)
 
-    def _ended(
+    def _end(
         self,
         tools: ListedTools,
         begun: UnderWay,

@@ -162,7 +162,7 @@ class ToolSearchProxy:
         upload = _Upload(request)
         content: bytes | AsyncIterator[bytes] | None = upload.content
         if upstream.api_key_env is not None:
-            checked = await self._checked(request, path, upload, speaks, client=client)
+            checked = await self._check(request, path, upload, speaks, client=client)
             if isinstance(checked, Response):
                 return checked
             upstream, content = checked
@@ -176,7 +176,7 @@ class ToolSearchProxy:
             return _error(502, f"the provider failed ({type(exc).__name__})")
         return _response(reply) if reply is not None else Response(status_code=CLIENT_LEFT)
 
-    async def _checked(
+    async def _check(
         self,
         request: Request,
         path: str,

@@ -124,11 +124,11 @@ async def restore(
     kept = await exchanges.restore(owner, [chained for _, chained in counted])
     before = await _before(body, owner, exchanges)
     if is_long:
-        return await asyncio.to_thread(_restored, dialect, visible, counted, kept, before)
-    return _restored(dialect, visible, counted, kept, before)
+        return await asyncio.to_thread(_restore, dialect, visible, counted, kept, before)
+    return _restore(dialect, visible, counted, kept, before)
 
 
-def _restored(
+def _restore(
     dialect: WireDialect,
     visible: list[JSON],
     counted: Sequence[tuple[int, ChainItem]],

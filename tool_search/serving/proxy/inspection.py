@@ -137,7 +137,7 @@ class _RecordWriter:
         searches = turn.searches if turn else ()
         searched = tuple(search_record(s.result, s.error, self._masker) for s in searches)
         client_side = self._client_side(steps)
-        declared = tuple(self._declared(turn)) if turn else ()
+        declared = tuple(self._declare(turn)) if turn else ()
         kept = [prefix for prefix in prefixes if prefix is not None]
         count = turn.tools.count if turn else client_side.tools
         in_prompt = sum(not tool.deferred for tool in declared) if turn else count
@@ -149,7 +149,7 @@ class _RecordWriter:
             status=report.status,
             tools=count,
             declared=in_prompt,
-            deferred=_deferred(turn) if turn else 0,
+            deferred=_defer(turn) if turn else 0,
             found=len({name for search in searched for name in search.found}),
             called=len(client_side.calls),
             searches=len(searched),
@@ -214,7 +214,7 @@ class _RecordWriter:
     def _body(self, body: JSON | None) -> str | None:
         return self._recording.body(body, self._masker)
 
-    def _declared(self, turn: Turn) -> Iterator[DeclaredTool]:
+    def _declare(self, turn: Turn) -> Iterator[DeclaredTool]:
         """Yield the tools of the last request, each with the reason for it."""
         text = self._masker.text
         found = _found_by(turn, self._request)
@@ -279,7 +279,7 @@ def _calls_in(turn: Turn, reply: JSON) -> list[WireCall]:
     return [call for item in items for call in turn.dialect.calls(item)]
 
 
-def _deferred(turn: Turn) -> int:
+def _defer(turn: Turn) -> int:
     shown = sum(entry.wire is not None and not entry.deferred for entry in turn.listed)
     return turn.tools.count - shown
 

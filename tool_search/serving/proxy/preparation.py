@@ -49,7 +49,7 @@ class Preparation:
 
     async def turn(self, asked: ClientRequest) -> Turn | None:
         """Return the turn of a request; None for one that is passed on."""
-        turn = await self._searched(asked)
+        turn = await self._search(asked)
         if turn is None:
             exchanges = self._exchanges
             body, kept = await continued(asked.dialect, asked.body, asked.owner, exchanges)
@@ -58,7 +58,7 @@ class Preparation:
                 asked.kept = kept
         return turn
 
-    async def _searched(self, asked: ClientRequest) -> Turn | None:
+    async def _search(self, asked: ClientRequest) -> Turn | None:
         asked.report.passed = self._reason_to_pass(asked)
         if asked.report.passed:
             return None
@@ -72,7 +72,7 @@ class Preparation:
             asked.report.passed = "few_tools"
             return None
         history = await restore(dialect, asked.body, asked.owner, self._exchanges)
-        turn = await asyncio.to_thread(self._prepared, asked, tools, history, refusals)
+        turn = await asyncio.to_thread(self._prepare, asked, tools, history, refusals)
         if turn is None:
             asked.report.passed = "few_tools"
             return None
@@ -116,7 +116,7 @@ class Preparation:
             and tools.count <= settings.threshold
         ) or not tools.catalog.deferred
 
-    def _prepared(
+    def _prepare(
         self, asked: ClientRequest, tools: ClientTools, history: History, refusals: TurnRefusals
     ) -> Turn | None:
         earlier, current = _split_turn(history.moments)

@@ -174,10 +174,10 @@ async def uncompressed(raw: bytes, encoding: str, max_bytes: int) -> bytes | Non
     """
     if encoding.strip().casefold() not in ("gzip", "x-gzip", "deflate"):
         return None
-    return await asyncio.to_thread(_inflated, raw, max_bytes)
+    return await asyncio.to_thread(_inflate, raw, max_bytes)
 
 
-def _inflated(raw: bytes, max_bytes: int) -> bytes | None:
+def _inflate(raw: bytes, max_bytes: int) -> bytes | None:
     inflater = zlib.decompressobj(_ANY_HEADER)
     try:
         plain = inflater.decompress(raw, max_bytes)

@@ -173,7 +173,7 @@ class ProxyService:
         """Answer a request, whose report begins and ends whatever happens."""
         self._begin(asked.report)
         try:
-            return await self._answered(asked)
+            return await self._answer(asked)
         except (httpx2.HTTPError, ReplyFailedError, TooLargeError) as exc:
             return self._unreachable(asked, exc)
         except asyncio.CancelledError:
@@ -184,7 +184,7 @@ class ProxyService:
             self._end(asked, 500)
             raise
 
-    async def _answered(self, asked: ClientRequest) -> ProxyReply:
+    async def _answer(self, asked: ClientRequest) -> ProxyReply:
         try:
             turn = await self._preparation.turn(asked)
         except Exception:  # noqa: BLE001  # whatever fails here, the client still gets its reply
@@ -192,16 +192,16 @@ class ProxyService:
             log_failure(_log, "the request goes on as it came: preparing it for %s failed", path)
             asked.report.passed, turn = "failed", None
         if turn is None and asked.found_by_client.client_search is not None:
-            return await self._translated(asked, asked.found_by_client.client_search)
+            return await self._translate(asked, asked.found_by_client.client_search)
         if turn is None:
-            return await self._passed(asked)
+            return await self._pass_on(asked)
         if asked.path == _COUNT_TOKENS:
-            return await self._passed(asked, turn.request())
+            return await self._pass_on(asked, turn.request())
         if asked.body.get("stream"):
-            return await self._streamed(asked, turn)
+            return await self._stream(asked, turn)
         return await self._whole(asked, turn)
 
-    async def _passed(self, asked: ClientRequest, content: bytes | None = None) -> ProxyReply:
+    async def _pass_on(self, asked: ClientRequest, content: bytes | None = None) -> ProxyReply:
         """Send a request on, and its reply back, in bytes."""
         headers = asked.headers
         asked.report.sent.append(asked.raw if content is None else content)
@@ -241,7 +241,7 @@ class ProxyService:
             (response, raw), first = first or await self._answered_whole(asked, turn), None
             reply = await self._read_reply(response, raw)
             if reply is None:
-                settled = await self._settled(asked, turn, response, raw)
+                settled = await self._settle(asked, turn, response, raw)
                 if settled is not None:
                     return settled
                 continue
@@ -289,7 +289,7 @@ class ProxyService:
         self._end(asked, response.status_code)
         return ProxyReply(response.status_code, headers, raw)
 
-    async def _streamed(self, asked: ClientRequest, turn: Turn) -> ProxyReply:
+    async def _stream(self, asked: ClientRequest, turn: Turn) -> ProxyReply:
         """Answer a request with a stream, as soon as the provider's first reply begins."""
         content = await asyncio.to_thread(turn.request)
         stack = AsyncExitStack()
@@ -301,15 +301,15 @@ class ProxyService:
             async with stack, asked.report.waits():
                 raw = await read_body(response)
             if response.status_code >= 400:
-                settled = await self._settled(asked, turn, response, raw)
-                return settled or await self._streamed(asked, turn)
+                settled = await self._settle(asked, turn, response, raw)
+                return settled or await self._stream(asked, turn)
             return await self._whole(asked, turn, (response, raw))
         stream = turn.dialect.stream(turn.holds, turn.body)
         visible = self._visible(asked, turn, stream, stack, response)
         events = self._events(asked, stream, visible)
         return ProxyReply(response.status_code, self._reply_headers(asked, response), events)
 
-    async def _settled(
+    async def _settle(
         self, asked: ClientRequest, turn: Turn, response: httpx2.Response, raw: bytes
     ) -> ProxyReply | None:
         """Return the reply to a refused request; None: the turn has another form of it."""
@@ -322,12 +322,12 @@ class ProxyService:
             return None
         asked.report.turn, asked.report.passed = None, "refused"
         warn_of_lost_result(asked.upstream.id, asked.body, raw)
-        reply = await self._passed(asked)
+        reply = await self._pass_on(asked)
         if reply.status < 400:
             turn.accept()
         return reply
 
-    async def _translated(self, asked: ClientRequest, search: ClientSearch) -> ProxyReply:
+    async def _translate(self, asked: ClientRequest, search: ClientSearch) -> ProxyReply:
         """Answer a client that searches by itself with the reply of a provider that cannot."""
         original = await read_object(asked.report.raw) or {}
         stack = AsyncExitStack()
@@ -337,7 +337,7 @@ class ProxyService:
         if response.status_code < 400 and "event-stream" in headers.get("content-type", ""):
             stream = asked.dialect.stream(lambda _name, _namespace: False, original)
             whole = _whole_reply(response, stream, self.config.limits)
-            visible = _searched(asked, search, stream, stack, whole)
+            visible = _search(asked, search, stream, stack, whole)
             content = self._events(asked, stream, visible)
             return ProxyReply(response.status_code, headers, content)
         async with stack:
@@ -450,7 +450,7 @@ class ProxyService:
             await self._evidence.aclose()
 
 
-async def _searched(
+async def _search(
     asked: ClientRequest,
     search: ClientSearch,
     stream: ReplyStream,

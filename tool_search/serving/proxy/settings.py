@@ -178,7 +178,7 @@ def load_proxy_config(path: str | os.PathLike[str]) -> ProxyConfig:
         ConfigurationError: The file cannot be read, a key is unknown, or a value is not
             allowed.
     """
-    return _checked(load_settings(path, ProxyConfig))
+    return _check(load_settings(path, ProxyConfig))
 
 
 def checked_config(
@@ -191,9 +191,9 @@ def checked_config(
             allowed.
     """
     if isinstance(given, ProxyConfig):
-        return _checked(given)
+        return _check(given)
     if isinstance(given, Mapping):
-        return _checked(settings_from_mapping(given, ProxyConfig))
+        return _check(settings_from_mapping(given, ProxyConfig))
     if isinstance(given, str | os.PathLike):
         return load_proxy_config(given)
     raise ConfigurationError(
@@ -212,10 +212,10 @@ def proxy_config(base_url: str, dialects: tuple[Dialect, ...] = ()) -> ProxyConf
         ConfigurationError: The formats are not known.
     """
     upstream = UpstreamSettings(base_url=base_url, dialects=dialects)
-    return _checked(ProxyConfig(upstreams=(upstream,)))
+    return _check(ProxyConfig(upstreams=(upstream,)))
 
 
-def _checked(config: ProxyConfig) -> ProxyConfig:
+def _check(config: ProxyConfig) -> ProxyConfig:
     for upstream in config.upstreams:
         if not upstream.spoken:
             raise ConfigurationError(

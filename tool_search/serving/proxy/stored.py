@@ -374,7 +374,7 @@ class KeptThings:
         if owner and thing is not None:
             headers = headers | _PLAIN
         if owner and thing == ("", "") and method in ("GET", "HEAD"):
-            return await self._listed(upstream, path, headers=headers, query=query, owner=owner)
+            return await self._list(upstream, path, headers=headers, query=query, owner=owner)
         reply = await self._stored(
             upstream, method, path, headers=headers, query=query
         ) or await self._upstreams.forward(
@@ -385,7 +385,7 @@ class KeptThings:
             return reply
         return self.learned(reply, owner)
 
-    async def _listed(
+    async def _list(
         self,
         upstream: UpstreamSettings,
         path: str,

@@ -123,12 +123,12 @@ class Turn:
         """Return the body of the provider's next request."""
         plan = self._plan or self.view.plan((user_message("."),), self.profile, complete=False)
         self._plan = plan
-        self.listed = self._listed(plan)
+        self.listed = self._list(plan)
         body = dict(self.body)
         body["tools"] = self.dialect.write_tools(self.body["tools"], self.listed, self.tools.others)
         items = self._items()
         if self.profile.facts.sends_definitions_in_messages:
-            items = self.dialect.with_called(items, self._needed)
+            items = self.dialect.with_called(items, self._find_needed)
         items = self.dialect.settled(items, body["tools"])
         # A history of the client alone goes on as it came, a text as well.
         if items != self.dialect.items(body):
@@ -323,7 +323,7 @@ class Turn:
         tool = self.view.catalog.get(name) or self.view.catalog.by_wire_name.get(name)
         return self.tools.wire.get(tool.source) if tool else None
 
-    def _listed(self, plan: RequestPlan) -> list[ListedTool]:
+    def _list(self, plan: RequestPlan) -> list[ListedTool]:
         entries = [(entry, self._own(entry.tool)) for entry in plan.tools]
         of_proxy = replace(plan, tools=ToolList(e for e, wire in entries if wire is None))
         written = iter(self.dialect.own_tools(of_proxy, self.profile))
@@ -346,7 +346,7 @@ class Turn:
         source = self.tools.sources.get((namespace, name))
         return None if source is None else self.tools.wire[source]
 
-    def _needed(self, call: WireCall) -> WireTool | None:
+    def _find_needed(self, call: WireCall) -> WireTool | None:
         """Return the definition that a call needs in a message; None: the list has it."""
         # A function that a search loaded has its own name as namespace.
         namespace = None if call.namespace == call.name else call.namespace

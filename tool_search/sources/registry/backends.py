@@ -44,12 +44,12 @@ class Backend:
             executor: A `ToolExecutor`, an `ExecutableTool`, or a sync or async function.
             name: The handler's name: a later executor of the same name replaces this one.
         """
-        return _checked(cls("local", name, None, executor))
+        return _check(cls("local", name, None, executor))
 
     @classmethod
     def provider(cls, provider: str, tool: str) -> Backend:
         """Return a backend of a service, which runs the tool under its own name for it."""
-        return _checked(cls("provider", provider, tool))
+        return _check(cls("provider", provider, tool))
 
     @classmethod
     def mcp(cls, server: str, *, tool: str | None = None) -> Backend:
@@ -59,7 +59,7 @@ class Backend:
             server: The server's name.
             tool: The name under which the server's executor runs the tool, if it is another.
         """
-        return _checked(cls("mcp", server, tool))
+        return _check(cls("mcp", server, tool))
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -91,10 +91,10 @@ def check_backend(backend: object) -> Backend:
             "a backend must be Backend.local(executor), Backend.provider(id, tool) or "
             f"Backend.mcp(server), not {shown(backend)}"
         )
-    return _checked(backend)
+    return _check(backend)
 
 
-def _checked(backend: Backend) -> Backend:
+def _check(backend: Backend) -> Backend:
     if backend.kind not in _KINDS:
         raise InvalidBackendError(
             f"unknown kind of backend {shown(backend.kind)}; there are {', '.join(_KINDS)}"

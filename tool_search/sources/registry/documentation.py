@@ -285,7 +285,7 @@ class DocumentationStore:
         return replace(
             found,
             notes=docs.notes,
-            examples=self._capped(docs.examples, 0),
+            examples=self._cap(docs.examples, 0),
             external_refs=tuple(docs.external_refs),
         )
 
@@ -302,7 +302,7 @@ class DocumentationStore:
         docs = self._find(tool_id)
         if docs is None and self._tool(tool_id, raises=True) is None:
             raise not_found(tool_id)
-        return self._capped(docs.examples if docs else (), limit)
+        return self._cap(docs.examples if docs else (), limit)
 
     def _find(self, tool_id: str) -> ToolDocs | None:
         with self._lock:
@@ -320,7 +320,7 @@ class DocumentationStore:
             log_failure(_log, "the tool of the documented id %r cannot be read", tool_id)
             return None
 
-    def _capped(self, examples: Sequence[ToolExample], limit: int) -> tuple[ToolExample, ...]:
+    def _cap(self, examples: Sequence[ToolExample], limit: int) -> tuple[ToolExample, ...]:
         caps = [cap for cap in (limit, self._max_examples) if cap > 0]
         shown_ones = examples[: min(caps)] if caps else examples
         return tuple(replace(one, args=plain_copy(dict(one.args))) for one in shown_ones)

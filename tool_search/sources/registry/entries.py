@@ -139,7 +139,7 @@ def with_registration(
     """
     if known is None:
         return Entry(tool, (backend,), extras, tool)
-    differing = _differing(known, tool, extras)
+    differing = _find_differing(known, tool, extras)
     if differing:
         raise InvalidToolError(
             f"tool {tool.id!r} is registered with another definition: {', '.join(differing)} "
@@ -154,7 +154,7 @@ def with_registration(
     return Entry(kept, backends, known.extras or extras, kept)
 
 
-def _differing(known: Entry, tool: Tool, extras: str | None) -> list[str]:
+def _find_differing(known: Entry, tool: Tool, extras: str | None) -> list[str]:
     """Return the names of the fields in which a definition differs from the registered one."""
     found = []
     if known.tool != tool:

@@ -127,7 +127,7 @@ class RegistryFront:
             RegistryError: The cursor cannot be used. An engine without a stable order gives no
                 cursor.
         """
-        size = _clamped(limit)
+        size = _clamp(limit)
         filters: dict[str, Any] = {"namespace": namespace, "tags": tags, "category": category}
         try:
             page = await asyncio.to_thread(
@@ -152,7 +152,7 @@ class RegistryFront:
         Raises:
             RegistryError: The cursor cannot be used.
         """
-        page = self._registry.page_namespaces(limit=_clamped(limit), cursor=cursor)
+        page = self._registry.page_namespaces(limit=_clamp(limit), cursor=cursor)
         return _page_object("namespaces", page, list(page.items))
 
     async def describe_tool(self, id: str, level: str = "summary") -> dict[str, Any]:  # noqa: A002  # the name in its schema
@@ -235,7 +235,7 @@ def _page_object(key: str, page: Page[Any], items: list[Any]) -> dict[str, Any]:
     return content
 
 
-def _clamped(limit: object) -> int:
+def _clamp(limit: object) -> int:
     return min(max(_number(limit), 1), _MAX_LIMIT)
 
 

@@ -465,10 +465,10 @@ class ToolRegistry:
                 version, entries = self._version, dict(self._entries)
             last = self._last
             if last is None or last.version != version:
-                last = self._last = self._built(version, entries, last)
+                last = self._last = self._build(version, entries, last)
             return last
 
-    def _built(self, version: int, entries: dict[str, Entry], before: Snapshot | None) -> Snapshot:
+    def _build(self, version: int, entries: dict[str, Entry], before: Snapshot | None) -> Snapshot:
         """Return a new snapshot; the caller holds the lock of snapshots."""
         listed = [entry.listed for entry in entries.values()]
         catalog = ToolCatalog(listed, names=self._book)

@@ -126,7 +126,7 @@ class Snapshot:
         if self._index is None:
             with self._build_lock:
                 if self._index is None:
-                    self._index = self._built()
+                    self._index = self._build()
                     self._before = None
         return self._index
 
@@ -135,7 +135,7 @@ class Snapshot:
         """The tools and the index if it was asked for, or else those of an older snapshot."""
         return self._before if self._index is None else (self.tools, self._index)
 
-    def _built(self) -> ToolSearchIndex:
+    def _build(self) -> ToolSearchIndex:
         if self._make_index is not None:
             with _typed_errors("index= failed to make an index"):
                 return self._make_index(self.tools)
@@ -161,7 +161,7 @@ class Snapshot:
             return self.in_order(filters)[:limit]
         index = self.index
         with _typed_errors(f"{type(index).__name__} failed in a search"):
-            found = self._ranked(index, query, limit, filters)
+            found = self._rank(index, query, limit, filters)
         return tuple(map(self._as_summary, found))
 
     def ranking(self, query: str, filters: Filters) -> tuple[ToolSummary, ...]:
@@ -188,7 +188,7 @@ class Snapshot:
                 self._rankings.popitem(last=False)
         return known
 
-    def _ranked(
+    def _rank(
         self, index: ToolSearchIndex, query: str, limit: int, filters: Filters
     ) -> Sequence[SearchMatch]:
         allowed = None

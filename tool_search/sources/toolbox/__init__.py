@@ -32,10 +32,12 @@ _TYPES: Mapping[str, Any] = {
 def _load_toolbox() -> tuple[Callable[..., object], ...]:
     lines = resources.files(__name__).joinpath("definitions.jsonl").read_text("utf-8")
     entries = map(json.loads, lines.splitlines())
-    return tuple(_demonstration(entry) if "doc" in entry else _running(entry) for entry in entries)
+    return tuple(
+        _demonstration(entry) if "doc" in entry else _find_running(entry) for entry in entries
+    )
 
 
-def _running(entry: Mapping[str, Any]) -> Callable[..., object]:
+def _find_running(entry: Mapping[str, Any]) -> Callable[..., object]:
     modules = (quantities, everyday, words)
     functions = (vars(module).get(entry["name"]) for module in modules)
     return next(function for function in functions if isinstance(function, FunctionType))

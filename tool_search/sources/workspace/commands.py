@@ -142,7 +142,7 @@ class _Scan:
         elif char == "\\":
             self._keep(2)
         elif char == "'":
-            self._keep(self._closing("'", self.at + 1) + 1 - self.at)
+            self._keep(self._close("'", self.at + 1) + 1 - self.at)
         elif char == '"':
             self._double()
         elif char in "`$":
@@ -164,7 +164,7 @@ class _Scan:
         self.text += self.line[self.at : self.at + count]
         self.at += count
 
-    def _closing(self, quote: str, start: int) -> int:
+    def _close(self, quote: str, start: int) -> int:
         end = self.line.find(quote, start)
         if end < 0:
             raise WorkspaceError(f"a quote {quote} is not closed")
@@ -184,7 +184,7 @@ class _Scan:
                 self._expansion(self.line[self.at], quoted=True)
             self._keep(1)
         if self.at >= len(self.line):
-            self._closing('"', len(self.line))
+            self._close('"', len(self.line))
         self._keep(1)
 
     def _expansion(self, char: str, *, quoted: bool = False) -> None:

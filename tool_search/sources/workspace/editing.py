@@ -87,7 +87,7 @@ def editing_tools(desk: EditDesk) -> tuple[ExecutableTool, ...]:
     return (_edit(desk), _multi_edit(desk), _write(desk))
 
 
-def _changing(
+def _change(
     desk: EditDesk, function: Callable[..., str], check: Callable[..., None], **definition: Any
 ) -> ExecutableTool:
     """Return a tool that changes one file, and checks that before it asks for permission."""
@@ -127,7 +127,7 @@ def _edit(desk: EditDesk) -> ExecutableTool:
         file, text = desk.fresh(file_path, conversation)
         _edited(text, [Edit(**edit)], file.path)
 
-    return _changing(desk, edit_file, check, aliases=("Edit",))
+    return _change(desk, edit_file, check, aliases=("Edit",))
 
 
 def _multi_edit(desk: EditDesk) -> ExecutableTool:
@@ -147,7 +147,7 @@ def _multi_edit(desk: EditDesk) -> ExecutableTool:
         file, text = desk.fresh(file_path, conversation)
         _edited(text, [Edit(**edit) for edit in edits], file.path)
 
-    return _changing(desk, multi_edit_file, check, aliases=("MultiEdit",))
+    return _change(desk, multi_edit_file, check, aliases=("MultiEdit",))
 
 
 def _write(desk: EditDesk) -> ExecutableTool:
@@ -177,7 +177,7 @@ def _write(desk: EditDesk) -> ExecutableTool:
             _, text = desk.fresh(file_path, conversation)
             text.encode_text(content)
 
-    return _changing(
+    return _change(
         desk,
         write_file,
         check,

@@ -124,7 +124,7 @@ def source_lines(source: str) -> list[str]:
 
 def _cell(number: int, cell: dict[str, Any]) -> str:
     named = f" id={cell['id']}" if isinstance(cell.get("id"), str) else ""
-    lines = [f"[cell {number}{named} {cell.get('cell_type')}]", _joined(cell.get("source"))]
+    lines = [f"[cell {number}{named} {cell.get('cell_type')}]", _join(cell.get("source"))]
     outputs = cell.get("outputs")
     for output in outputs if isinstance(outputs, list) else ():
         shown = _output(output) if isinstance(output, dict) else ""
@@ -140,13 +140,13 @@ def _output(output: dict[str, Any]) -> str:
         return f"{output.get('ename')}: {output.get('evalue')}"
     data = output.get("data")
     if isinstance(data, dict):
-        text = _joined(data.get("text/plain"))
+        text = _join(data.get("text/plain"))
         others = [kind for kind in data if kind != "text/plain"]
         return text or f"({', '.join(map(str, others))})"
-    return _joined(output.get("text"))
+    return _join(output.get("text"))
 
 
-def _joined(value: Any) -> str:
+def _join(value: Any) -> str:
     if isinstance(value, list):
         return "".join(item for item in value if isinstance(item, str)).rstrip("\n")
     return value.rstrip("\n") if isinstance(value, str) else ""

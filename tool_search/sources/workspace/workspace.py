@@ -127,7 +127,7 @@ class Workspace:
             )
         self.folder = Path(folder).expanduser().resolve()
         self.limits = limits or Limits()
-        self._protected = tuple(tuple(_normalized(name).split("/")) for name in protected)
+        self._protected = tuple(tuple(_normalize(name).split("/")) for name in protected)
         if not self.folder.is_dir():
             raise ConfigurationError(
                 f"the workspace {str(folder)!r} is not a folder: create it, or name another"
@@ -257,7 +257,7 @@ class Workspace:
         return found
 
     def _require_writable(self, place: str) -> None:
-        parts = _normalized(place).split("/")
+        parts = _normalize(place).split("/")
         for name in self._protected:
             if any(tuple(parts[n : n + len(name)]) == name for n in range(len(parts))):
                 raise WorkspaceError(
@@ -313,7 +313,7 @@ class Workspace:
                 os.unlink(temporary, dir_fd=folder)
 
 
-def _normalized(path: str) -> str:
+def _normalize(path: str) -> str:
     """Return a path as file systems compare it that ignore case and Unicode composition."""
     return unicodedata.normalize("NFKC", path).casefold()
 

@@ -79,9 +79,9 @@ class RedisConnection:
 
         async def ask(client: Any) -> Any:
             if script.is_adding and not self._is_marked:
-                self._check_version(await self._sent(client, MARK_VERSION, *self._marking))
+                self._check_version(await self._send(client, MARK_VERSION, *self._mark))
                 self._is_marked = True
-            return await self._sent(client, script, keys, args)
+            return await self._send(client, script, keys, args)
 
         return await self._asked(ask)
 
@@ -121,21 +121,21 @@ class RedisConnection:
         await self._drop()
 
     @property
-    def _marking(self) -> tuple[Sequence[str], Sequence[int]]:
+    def _mark(self) -> tuple[Sequence[str], Sequence[int]]:
         return self._keys.version, (VERSION,)
 
-    async def _sent(
+    async def _send(
         self, client: Any, script: Script, keys: Sequence[str], args: Sequence[Any]
     ) -> Any:
         if script.is_reading and self._may_only_read:
-            return await _evaluated(client, "_RO", script, keys, args)
+            return await _evaluate(client, "_RO", script, keys, args)
         try:
-            return await _evaluated(client, "", script, keys, args)
+            return await _evaluate(client, "", script, keys, args)
         except exceptions.NoPermissionError:
             if not script.is_reading:
                 raise
             # EVAL wants keys that the user may write too; proxies often know no EVAL_RO.
-            result = await _evaluated(client, "_RO", script, keys, args)
+            result = await _evaluate(client, "_RO", script, keys, args)
             self._may_only_read = True
             return result
 
@@ -153,7 +153,7 @@ class RedisConnection:
                 except _FAILURES as exc:
                     is_late = self._down is not None or time.monotonic() + delay >= deadline
                     if is_late or not can_pass(exc):
-                        await self._failed(exc)
+                        await self._fail(exc)
                 else:
                     self._down, self._delay = None, 0.0
                     if not is_cancelled():
@@ -168,7 +168,7 @@ class RedisConnection:
         if self._down is not None and time.monotonic() < self._next_try:
             raise StoreError(str(self._down), fault=self._down.fault)
 
-    async def _failed(self, error: Exception) -> NoReturn:
+    async def _fail(self, error: Exception) -> NoReturn:
         fault, advice = fault_of(error)
         failure = StoreError(f"the store in Redis at {self.address} {advice}", fault=fault)
         if fault in ("unreachable", "read_only"):
@@ -197,7 +197,7 @@ class RedisConnection:
                 client = redis_asyncio.RedisCluster.from_url(self._url, **self._options())
                 await client.initialize()
             self._check_server(server)
-            self._check_version(await self._sent(client, LOAD_VERSION, self._keys.version, ()))
+            self._check_version(await self._send(client, LOAD_VERSION, self._keys.version, ()))
         except BaseException:
             await client.aclose()
             raise
@@ -246,7 +246,7 @@ class RedisConnection:
             await client.aclose()
 
 
-async def _evaluated(
+async def _evaluate(
     client: Any, suffix: str, script: Script, keys: Sequence[str], args: Sequence[Any]
 ) -> Any:
     """Run a script by `EVAL`, or with the suffix `_RO` by `EVAL_RO`."""

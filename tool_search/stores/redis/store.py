@@ -189,7 +189,7 @@ class RedisStore(StoreCore):
             if parts.record is not None and version > VERSION:
                 raise _newer(key, version)
             with reading(key):
-                found = _found(parts.found)
+                found = _find(parts.found)
             record = None if parts.record is None else _text(parts.record)
             return StoredConversation(as_number(parts.revision), record, parts.messages, found)
         raise StoreError(
@@ -242,7 +242,7 @@ class RedisStore(StoreCore):
     ) -> Sequence[FoundTool]:
         entries = await self._change(scripts.APPEND, key, *_flat(found))
         with reading(key):
-            return _found(entries)
+            return _find(entries)
 
     async def _set_aside(self, key: ConversationKey) -> None:
         self._parts.pop(key, None)
@@ -280,7 +280,7 @@ class RedisStore(StoreCore):
         content = {
             "record": None if parts.record is None else as_json(_text(parts.record)),
             "history": [as_json(message) for message in parts.messages],
-            "discoveries": _shown(parts.found),
+            "discoveries": _show(parts.found),
             "set_aside": _put_aside(parts.aside),
             "permission_mode": None if parts.mode is None else _text(parts.mode),
         }
@@ -427,7 +427,7 @@ def _flat(found: Iterable[FoundTool]) -> list[str]:
     return [str(part) for entry in found for part in entry]
 
 
-def _found(entries: Iterable[bytes]) -> list[FoundTool]:
+def _find(entries: Iterable[bytes]) -> list[FoundTool]:
     """Return discoveries in order.
 
     Raises:
@@ -442,7 +442,7 @@ def _found(entries: Iterable[bytes]) -> list[FoundTool]:
     return [found for _, found in sorted(placed, key=lambda pair: pair[0])]
 
 
-def _shown(entries: Iterable[bytes]) -> list[Any]:
+def _show(entries: Iterable[bytes]) -> list[Any]:
     """Return the tools of discoveries in order; those that cannot be read as text."""
     placed = []
     for entry in entries:
@@ -463,7 +463,7 @@ def _put_aside(flat: Sequence[bytes]) -> list[dict[str, Any]]:
         if parts[2] == "message":
             one.setdefault("history", []).append(as_json(_text(value)))
         elif parts[2] == "found":
-            one.setdefault("discoveries", []).extend(_shown([value]))
+            one.setdefault("discoveries", []).extend(_show([value]))
         elif parts[2] == "record":
             one["record"] = as_json(_text(value))
     return [kept[number] for number in sorted(kept)]

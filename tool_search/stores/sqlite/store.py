@@ -209,7 +209,7 @@ class SQLiteStore(UnbrokenSections, StoreCore):
             revision=self._revision_of(key),
             record=b"" if row[0][0] is None else row[0][0],
             messages=[content for (content,) in self._rows(_MESSAGES, key)],
-            found=self._found(key),
+            found=self._find(key),
         )
 
     async def _write(self, key: ConversationKey, change: Change) -> Written:
@@ -235,16 +235,16 @@ class SQLiteStore(UnbrokenSections, StoreCore):
     ) -> Sequence[FoundTool]:
         self._write_found(key, found, "NOTHING")
         self._connection.execute(_TOUCH, (key, self._clock()))
-        return self._found(key)
+        return self._find(key)
 
     def _write_found(self, key: ConversationKey, found: Iterable[FoundTool], known: str) -> None:
         self._connection.executemany(_ADD_FOUND + known, [(key, *entry) for entry in found])
 
-    def _found(self, key: ConversationKey) -> list[FoundTool]:
+    def _find(self, key: ConversationKey) -> list[FoundTool]:
         return [FoundTool(*row) for row in self._rows(_FOUND, key)]
 
     async def _set_aside(self, key: ConversationKey) -> None:
-        content = self._exported(key)
+        content = self._export(key)
         content.pop("set_aside", None)
         self._connection.execute(
             "INSERT INTO set_aside VALUES (?, ?, ?)", (key, self._clock(), json.dumps(content))
@@ -268,20 +268,20 @@ class SQLiteStore(UnbrokenSections, StoreCore):
         return sorted(_shown_key(key) for (key,) in self._rows(_PLACES))
 
     async def _export_place(self, place: ConversationKey) -> tuple[object, dict[str, Any]]:
-        content = self._exported(place)
+        content = self._export(place)
         mode = await self._load_mode(place)
         if mode:
             content["permission_mode"] = mode
         return None, {"key": place, **content} if content else {}
 
-    def _exported(self, key: ConversationKey) -> dict[str, Any]:
+    def _export(self, key: ConversationKey) -> dict[str, Any]:
         """Return the stored data of a conversation as JSON values, also what cannot be read."""
         record = self._first("SELECT record FROM conversation WHERE key = ?", key)
         aside = self._rows("SELECT content FROM set_aside WHERE key = ?", key)
         parts = {
             "record": None if record is None else as_json(record),
             "history": [as_json(text) for (text,) in self._rows(_MESSAGES, key)],
-            "discoveries": [as_json(entry.tool) for entry in self._found(key)],
+            "discoveries": [as_json(entry.tool) for entry in self._find(key)],
             "set_aside": [as_json(text) for (text,) in aside],
         }
         return {name: part for name, part in parts.items() if part}

@@ -57,7 +57,7 @@ class KeywordModel:
         forced = view.tool_choice.removeprefix("tool:") if ":" in view.tool_choice else None
         tool = view.tool(forced) if forced else None
         if tool is not None:
-            return self._calling(tool, view)
+            return self._call(tool, view)
         searches = self._searches(view)
         answers = [result for result in view.results if result.name not in searches]
         if view.may_call and not answers and len(view.calls) < self.max_calls:
@@ -82,19 +82,19 @@ class KeywordModel:
         ordinary = [tool for tool in view.tools if tool.name not in meta]
         best = _best(ordinary, view.last_user_text, enough=_ENOUGH)
         if best is not None:
-            return self._calling(best, view)
+            return self._call(best, view)
         search = next((tool for tool in view.tools if tool.name in searches), None)
         if search is not None:
             query = {"query": view.last_user_text or "tools"}
             return ModelReply(calls=(ModelCall(name=search.name, arguments=query),))
-        return self._calling(ordinary[0], view) if view.tool_choice == "any" else None
+        return self._call(ordinary[0], view) if view.tool_choice == "any" else None
 
     def _call_of_found(self, found: list[Mapping[str, Any]], view: ModelView) -> ModelReply | None:
         names = [str(match["name"]) for match in found]
         shown = [tool for tool in map(view.tool, names) if tool is not None]
         if shown:
             best = _best(shown, view.last_user_text, enough=1)
-            return self._calling(best or shown[0], view)
+            return self._call(best or shown[0], view)
         through = view.tool(self.call_tool)
         if through is None:
             return None
@@ -105,7 +105,7 @@ class KeywordModel:
         }
         return ModelReply(calls=(ModelCall(name=through.name, arguments=arguments),))
 
-    def _calling(self, tool: VisibleTool, view: ModelView) -> ModelReply:
+    def _call(self, tool: VisibleTool, view: ModelView) -> ModelReply:
         arguments = fill_arguments(tool.parameters, view.last_user_text)
         return ModelReply(calls=(ModelCall(name=tool.name, arguments=arguments),))
 

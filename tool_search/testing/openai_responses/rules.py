@@ -190,11 +190,11 @@ def _tool_choice(body: JSON) -> Iterator[Violation]:
         return
     if choice.get("type") == "allowed_tools" and choice.get("mode") not in ("auto", "required"):
         yield missing("tool_choice.mode")
-    known = {_chosen(tool) for tool in tools if not tool.get("defer_loading")}
+    known = {_choose(tool) for tool in tools if not tool.get("defer_loading")}
     for item in _chosen_tools(choice):
-        if _chosen(item) not in known:
+        if _choose(item) not in known:
             yield invalid(
-                f"Tool choice '{_chosen(item)}' not found in 'tools' parameter.",
+                f"Tool choice '{_choose(item)}' not found in 'tools' parameter.",
                 param="tool_choice",
             )
 
@@ -211,7 +211,7 @@ def _chosen_tools(choice: JSON) -> list[Any]:
     return tools if isinstance(tools, list) else []
 
 
-def _chosen(tool: Any) -> str:
+def _choose(tool: Any) -> str:
     """Return the key of a tool choice: a function's name, another tool's type."""
     if not isinstance(tool, dict):
         return str(tool)

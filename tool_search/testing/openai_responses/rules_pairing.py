@@ -45,7 +45,7 @@ def call_violations(
     """
     yield from _duplicates(items)
     yield from _reasoning(items)
-    yield from _pairing(items, knows_all=knows_all)
+    yield from _pair(items, knows_all=knows_all)
     yield from _namespaces(items, tools, knows_all=knows_all)
 
 
@@ -80,7 +80,7 @@ def _reasoning(items: list[JSON]) -> Iterator[Violation]:
             )
 
 
-def _pairing(items: list[JSON], *, knows_all: bool) -> Iterator[Violation]:
+def _pair(items: list[JSON], *, knows_all: bool) -> Iterator[Violation]:
     """Yield the violations of calls and outputs: each call has one output after it.
 
     A hosted search needs no output; a function's output is accepted for it.

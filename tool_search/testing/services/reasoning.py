@@ -40,7 +40,7 @@ def chat_reasoning_violations(body: Mapping[str, Any], endpoint: Endpoint) -> It
         if rule == "refused":
             yield from _unsupported_field(index, message)
         elif message.get("tool_calls"):
-            yield from _missing(rule, index, message.get("reasoning_content"), body)
+            yield from _find_missing(rule, index, message.get("reasoning_content"), body)
 
 
 def messages_reasoning_violations(
@@ -103,7 +103,7 @@ def _forced_choice(body: Mapping[str, Any]) -> Iterator[Violation]:
         yield invalid(f"tool_choice '{kind}' is incompatible with thinking enabled")
 
 
-def _missing(
+def _find_missing(
     rule: ReasoningRule, index: int, reasoning: object, body: Mapping[str, Any]
 ) -> Iterator[Violation]:
     wanted = {

@@ -73,7 +73,7 @@ def load_tools(modules: Sequence[str], source: Path) -> OwnTools:
             values = {"module": name, "problem": str(exc)}
             own.findings.append(Finding(code="module_failed", path=path, values=values))
         else:
-            own.findings += _taken(own, path, [item.tool for item in found])
+            own.findings += _take(own, path, [item.tool for item in found])
     return own
 
 
@@ -88,7 +88,7 @@ def _quiet() -> Iterator[None]:
         _log.setLevel(level)
 
 
-def _taken(own: OwnTools, path: KeyPath, tools: Iterable[Tool]) -> Iterator[Finding]:
+def _take(own: OwnTools, path: KeyPath, tools: Iterable[Tool]) -> Iterator[Finding]:
     """Take tools in, and yield a finding for each whose name another module's tool has."""
     for tool in tools:
         if tool.name in own.origins:

@@ -341,11 +341,11 @@ def _as_json(value: Any) -> str:
 
 def _normalized_name(name: str) -> str:
     """Return a name in a form that names that look or read the same share."""
-    return _normalized(name[:_MAX_NAME_CHARS])
+    return _normalize(name[:_MAX_NAME_CHARS])
 
 
 @lru_cache(maxsize=16_384)
-def _normalized(name: str) -> str:
+def _normalize(name: str) -> str:
     seen = "".join(char for char in name if unicodedata.category(char) not in _UNSEEN)
     return unicodedata.normalize("NFKC", seen).casefold().translate(_SEPARATORS)
 

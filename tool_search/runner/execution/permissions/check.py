@@ -234,21 +234,21 @@ class Permissions:
             return catalog
         tools = ToolsByRule(catalog.active)
         self._warn(map(str, unmatched_rules(self.settings, tools)))
-        denied = set(self._denied(self._common, tools))
-        restricted = set(self._denied(RuleSet(tuple(self.settings.roles.values())), tools))
+        denied = set(self._deny(self._common, tools))
+        restricted = set(self._deny(RuleSet(tuple(self.settings.roles.values())), tools))
         if self.settings.otherwise == "deny":
-            restricted.update(self._unmentioned(catalog, tools))
+            restricted.update(self._find_unmentioned(catalog, tools))
         offered = catalog.deactivated(denied) if denied else catalog
         return offered.restricting(restricted) if restricted else offered
 
     @staticmethod
-    def _denied(rules: RuleSet, tools: ToolsByRule) -> Iterator[str]:
+    def _deny(rules: RuleSet, tools: ToolsByRule) -> Iterator[str]:
         """Yield the names of tools that rules deny with any arguments."""
         for rule in rules.rules("deny"):
             if rule.pattern is None:
                 yield from (tool.name for tool in tools.named(rule.name))
 
-    def _unmentioned(self, catalog: ToolCatalog, tools: ToolsByRule) -> set[str]:
+    def _find_unmentioned(self, catalog: ToolCatalog, tools: ToolsByRule) -> set[str]:
         """Return the names of tools that no rule for everybody allows or asks about."""
         named = {
             tool.name

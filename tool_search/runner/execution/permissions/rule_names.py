@@ -56,9 +56,9 @@ def rule_of_tool(tool: Tool) -> str:
     """Return the rule for this tool alone."""
     server = server_of(tool)
     if server is None:
-        name = _encoded(tool.name)
+        name = _encode(tool.name)
         return f"%6D{name[1:]}" if name.startswith(_MCP) else name
-    return f"{_MCP}{_encoded_server(server)}__{_encoded(_bare_name(tool))}"
+    return f"{_MCP}{_encoded_server(server)}__{_encode(_bare_name(tool))}"
 
 
 def _bare_name(tool: Tool) -> str:
@@ -70,12 +70,12 @@ def _bare_name(tool: Tool) -> str:
     return listed
 
 
-def _encoded(text: str) -> str:
+def _encode(text: str) -> str:
     return _SPECIAL.sub(_percent, text)
 
 
 def _encoded_server(server: str) -> str:
-    return _JOINT.sub("%5F", _encoded(server))
+    return _JOINT.sub("%5F", _encode(server))
 
 
 def _percent(found: re.Match[str]) -> str:

@@ -119,8 +119,8 @@ def _allows(pattern: str, call: CallArguments) -> bool:
         if subjects is not None:
             return _all_fit(read, subjects)
         first = call.first_argument
-        return read.is_anything if first is None else _covered(read, call.at(first))
-    if not _covered(read, call.at(named[0])):
+        return read.is_anything if first is None else _is_covered(read, call.at(first))
+    if not _is_covered(read, call.at(named[0])):
         return False
     # The same values under another name must match too.
     return subjects is None or named[0] != call.first_argument or _all_fit(read, subjects)
@@ -162,7 +162,7 @@ def _parsed_pattern(pattern: str) -> ValuePattern | None:
         return None
 
 
-def _covered(pattern: ValuePattern, found: FoundValues) -> bool:
+def _is_covered(pattern: ValuePattern, found: FoundValues) -> bool:
     if found.is_cut or not (found.values or found.has_objects):
         return False
     if pattern.is_anything:

@@ -33,14 +33,14 @@ class SchemaParts:
     @property
     def root(self) -> tuple[Mapping[str, Any], ...]:
         """The parts that describe all arguments."""
-        return self._expanded([self._schema])
+        return self._expand([self._schema])
 
     def of_property(
         self, parts: Iterable[Mapping[str, Any]], name: str
     ) -> tuple[Mapping[str, Any], ...]:
         """Return the parts that describe a property, given the parts of its object."""
         found = (_mapping(part.get("properties")).get(name) for part in parts)
-        return self._expanded(part for part in found if isinstance(part, Mapping))
+        return self._expand(part for part in found if isinstance(part, Mapping))
 
     def of_items(self, parts: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
         """Return the parts that describe a list's items, given the parts of the list."""
@@ -50,14 +50,14 @@ class SchemaParts:
                 inner = part.get(key)
                 listed = inner if isinstance(inner, list) else [inner]
                 found.extend(one for one in listed if isinstance(one, Mapping))
-        return self._expanded(found)
+        return self._expand(found)
 
     def names(self, parts: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
         """Return the properties that these parts declare, in order."""
         declared = (name for part in parts for name in _mapping(part.get("properties")))
         return tuple(dict.fromkeys(declared))
 
-    def _expanded(self, parts: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    def _expand(self, parts: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
         """Return these parts and the parts they refer to or combine, each once."""
         waiting, seen = list(parts), dict[int, Mapping[str, Any]]()
         while waiting and len(seen) < MAX_PARTS:
@@ -75,17 +75,17 @@ class SchemaParts:
         candidates.extend(_mapping(part.get("dependentSchemas")).values())
         for key in _SINGLE:
             value = part.get(key)
-            candidates.append(self._referred(value) if isinstance(value, str) else value)
+            candidates.append(self._follow_reference(value) if isinstance(value, str) else value)
         yield from (one for one in candidates if isinstance(one, Mapping))
 
-    def _referred(self, reference: str) -> Any:
+    def _follow_reference(self, reference: str) -> Any:
         """Return the target of a reference into this schema, or None."""
         if not reference.startswith("#"):
             return None
         if reference == "#":
             return self._schema
         if not reference.startswith("#/"):
-            return self._anchored(reference[1:])
+            return self._anchor(reference[1:])
         target: Any = self._schema
         for step in unquote(reference[2:]).split("/"):
             key = step.replace("~1", "/").replace("~0", "~")
@@ -95,7 +95,7 @@ class SchemaParts:
                 target = target.get(key) if isinstance(target, Mapping) else None
         return target
 
-    def _anchored(self, name: str) -> Mapping[str, Any] | None:
+    def _anchor(self, name: str) -> Mapping[str, Any] | None:
         if self._anchors is None:
             self._anchors = {}
             for key in ("$defs", "definitions"):

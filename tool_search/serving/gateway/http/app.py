@@ -78,7 +78,7 @@ def build_app(
         return Guarded(app, access, body_timeout_s=_BODY_TIMEOUT_S)
 
     def lifespan(_: Starlette) -> AbstractAsyncContextManager[None]:
-        return _running(opened, manager)
+        return _find_running(opened, manager)
 
     async def answer_health(request: Request) -> Response:
         # Of two clients neither reads what a server wrote about the other.
@@ -110,7 +110,7 @@ def _endpoint(server: Any, bare: BareRequests) -> tuple[Any, ASGIApp]:
 
 
 @asynccontextmanager
-async def _running(
+async def _find_running(
     opened: Callable[[], AbstractAsyncContextManager[object]], manager: Any
 ) -> AsyncGenerator[None, None]:
     async with opened(), manager.run():

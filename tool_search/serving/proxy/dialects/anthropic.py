@@ -86,7 +86,7 @@ class AnthropicMessages(WireDialect):
         shown = [entry for entry in tools if not is_search(entry)]
         if not searches:
             required = (name for _, name in self.required_tools(body))
-            shown = _undeferred(shown, [*found, *required])
+            shown = _show_deferred(shown, [*found, *required])
         emulated = {**body, "tools": shown, "messages": [_with_names(item) for item in items]}
         return Emulated(emulated, tuple(found), is_searched=searches)
 
@@ -308,7 +308,7 @@ def _is_function(tool: JSON) -> bool:
     return named and "input_schema" in tool
 
 
-def _undeferred(tools: Sequence[JSON], found: Iterable[str]) -> list[JSON]:
+def _show_deferred(tools: Sequence[JSON], found: Iterable[str]) -> list[JSON]:
     """Return the tools that are not deferred, then those that were found, without marks of it."""
     waiting = {str(tool.get("name")): tool for tool in tools if tool.get("defer_loading")}
     named = [waiting[name] for name in dict.fromkeys(found) if name in waiting]
@@ -327,11 +327,11 @@ def _with_names(item: JSON) -> JSON:
     if not isinstance(item.get("content"), list):
         return item
     blocks = [block for block in blocks_of(item) if not is_search_block(block)]
-    named = [_named(block) for block in blocks]
+    named = [_name(block) for block in blocks]
     return {**item, "content": named or [{"type": "text", "text": EMPTY_TEXT}]}
 
 
-def _named(block: JSON) -> JSON:
+def _name(block: JSON) -> JSON:
     references = references_in(block) if block.get("type") == "tool_result" else []
     if not references:
         return block
@@ -344,10 +344,10 @@ def _written(entry: ListedTool) -> JSON:
     """Return an entry of the list; a deferred tool has no mark, which would be refused."""
     if entry.wire is None or not entry.deferred:
         return entry.definition
-    return {**_unmarked(entry.definition), "defer_loading": True}
+    return {**_unmark(entry.definition), "defer_loading": True}
 
 
-def _unmarked(tool: JSON) -> JSON:
+def _unmark(tool: JSON) -> JSON:
     return {key: value for key, value in tool.items() if key != "cache_control"}
 
 
@@ -367,7 +367,7 @@ def _call_id(block: JSON) -> str | None:
 
 
 def _under(block: JSON, seen: VisibleCall) -> JSON:
-    return {**block, "name": seen.name, "input": _parsed(seen.arguments)}
+    return {**block, "name": seen.name, "input": _parse(seen.arguments)}
 
 
 def _stop_reason(reason: object, has_call: bool) -> object:
@@ -378,10 +378,10 @@ def _stop_reason(reason: object, has_call: bool) -> object:
 def _with_arguments(block: JSON) -> JSON:
     """Return a block with its arguments, which a stream gives as text, as an object."""
     given = block.get("input")
-    return {**block, "input": _parsed(given)} if isinstance(given, str) else block
+    return {**block, "input": _parse(given)} if isinstance(given, str) else block
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     """Return the arguments that a model wrote; what is broken stays as text."""
     try:
         return read_json(text or "{}")

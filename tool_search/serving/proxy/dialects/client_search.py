@@ -56,7 +56,7 @@ class ClientSearch:
         changed = {
             **body,
             "tools": _with_loaded(listed, loaded),
-            "input": [self._sent(item) for item in given],
+            "input": [self._send(item) for item in given],
         }
         choice = body.get("tool_choice")
         if isinstance(choice, dict) and choice.get("type") == "tool_search":
@@ -72,7 +72,7 @@ class ClientSearch:
             "strict": False,
         }
 
-    def _sent(self, item: JSON) -> JSON:
+    def _send(self, item: JSON) -> JSON:
         """Return an item of the client as the provider takes it."""
         if item.get("type") == "tool_search_call":
             call = {"type": "function_call", "call_id": item.get("call_id")}

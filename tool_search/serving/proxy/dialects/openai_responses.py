@@ -237,7 +237,7 @@ class OpenAIResponses(OpenAIDialect):
     ) -> list[JSON]:
         """Return results with definitions as the client wrote them, in its namespaces."""
         return [
-            {**item, "tools": _loaded(item.get("tools") or (), tool_of)}
+            {**item, "tools": _load(item.get("tools") or (), tool_of)}
             if item.get("type") == "tool_search_output"
             else item
             for item in items
@@ -261,7 +261,7 @@ class OpenAIResponses(OpenAIDialect):
 
     def echoed(self, reply: JSON, body: JSON) -> JSON:
         """Return a reply that repeats the client's tools and instructions."""
-        return _echoed(reply, body)
+        return _echo(reply, body)
 
 
 class _ResponseStream(ReplyStream):
@@ -296,19 +296,19 @@ class _ResponseStream(ReplyStream):
             if self._id is None or (not self._replies and kind != "response.created"):
                 self._id = (data.get("response") or {}).get("id")
                 self.has_begun = True
-                shown = _echoed(data.get("response") or {}, self.body)
-                yield self._numbered(event.name, {**data, "response": shown})
+                shown = _echo(data.get("response") or {}, self.body)
+                yield self._number(event.name, {**data, "response": shown})
             return
         if kind == "error":
             self.failed = True
         if "output_index" in data:
-            placed = self._placed(kind, data)
+            placed = self._place(kind, data)
             if placed is not None:
-                yield self._numbered(event.name, placed)
+                yield self._number(event.name, placed)
             return
-        yield self._numbered(event.name, data)
+        yield self._number(event.name, data)
 
-    def _placed(self, kind: str, data: JSON) -> JSON | None:
+    def _place(self, kind: str, data: JSON) -> JSON | None:
         """Return an event of an item with the client's index; None if the client lacks the item."""
         index, item = data["output_index"], data.get("item") or {}
         if kind == "response.output_item.added" and not self._is_held(item):
@@ -327,7 +327,7 @@ class _ResponseStream(ReplyStream):
             return False
         return calls[0].is_search or self.holds(calls[0].name, calls[0].namespace)
 
-    def _numbered(self, name: str | None, data: JSON) -> SentEvent:
+    def _number(self, name: str | None, data: JSON) -> SentEvent:
         number = self._sequence
         self._sequence += 1
         return SentEvent(name, {**data, "sequence_number": number})
@@ -356,13 +356,13 @@ class _ResponseStream(ReplyStream):
             ),
             ("response.output_item.done", {"output_index": index, "item": item}),
         ):
-            yield self._numbered(kind, {"type": kind, **more})
+            yield self._number(kind, {"type": kind, **more})
 
     def finish(self) -> Iterator[SentEvent]:
         """Yield the event that ends the response."""
         kind = self._end
-        response = _echoed(_visible_response(self._replies, self._released), self.body)
-        yield self._numbered(kind, {"type": kind, "response": response})
+        response = _echo(_visible_response(self._replies, self._released), self.body)
+        yield self._number(kind, {"type": kind, "response": response})
 
     def error(self, status: int, body: JSON | None, message: str) -> Iterator[SentEvent]:
         """Yield `response.failed`, which ends a response."""
@@ -381,14 +381,14 @@ class _ResponseStream(ReplyStream):
             "error": failure,
         }
         kind = "response.failed"
-        yield self._numbered(kind, {"type": kind, "response": response})
+        yield self._number(kind, {"type": kind, "response": response})
 
 
 def _is_hosted_search(entry: JSON) -> bool:
     return entry.get("type") == "tool_search" and entry.get("execution") != "client"
 
 
-def _loaded(definitions: object, tool_of: Callable[[str], WireTool | None]) -> list[JSON]:
+def _load(definitions: object, tool_of: Callable[[str], WireTool | None]) -> list[JSON]:
     """Return the definitions that a search loads; each has `defer_loading`."""
     entries: list[ListedTool] = []
     for _, function in functions_in(definitions):
@@ -442,7 +442,7 @@ def _visible_response(replies: Sequence[JSON], answers: CallAnswers) -> JSON:
     return merged
 
 
-def _echoed(response: JSON, body: JSON) -> JSON:
+def _echo(response: JSON, body: JSON) -> JSON:
     """Return a response that repeats the client's request, not the provider's."""
     own = {key: body.get(key) for key in _ECHOED if key in response}
     if own.get("tools", ()) is None:
