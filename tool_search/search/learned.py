@@ -173,12 +173,12 @@ def select_evidence(entries: Iterable[Evidence], now: float) -> list[Evidence]:
     for entry in sorted(entries, key=lambda entry: (-entry.level, entry.key)):
         if entry.strength_at(now) >= _MIN_STRENGTH:
             by_tool[entry.tool].append(entry)
-    chosen = [entry for own in by_tool.values() for entry in _share(own, MAX_PER_TOOL)]
+    chosen = [entry for own in by_tool.values() for entry in _share_out(own, MAX_PER_TOOL)]
     chosen.sort(key=lambda entry: (-entry.level, entry.key))
-    return _share(chosen, MAX_EVIDENCE)
+    return _share_out(chosen, MAX_EVIDENCE)
 
 
-def _share(entries: list[Evidence], most: int) -> list[Evidence]:
+def _share_out(entries: list[Evidence], most: int) -> list[Evidence]:
     """Return as many entries, in order, with the places shared out between the sources."""
     if len(entries) <= most:
         return entries

@@ -217,7 +217,7 @@ async def until_disconnect(receive: _Receive, work: Awaitable[_T]) -> _T | None:
         receive: The server's `receive`, after the body of the request was read.
         work: The work; what it raises is raised.
     """
-    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_disconnect(receive))
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_wait_for_end(receive))
     try:
         await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
         return await task if task.done() else None
@@ -225,7 +225,7 @@ async def until_disconnect(receive: _Receive, work: Awaitable[_T]) -> _T | None:
         await end(task, gone)
 
 
-async def _disconnect(receive: _Receive) -> None:
+async def _wait_for_end(receive: _Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

@@ -108,7 +108,7 @@ def _unreadable(error: ConfigurationError) -> Finding:
 def _wrong(found: SettingProblem, places: Mapping[KeyPath, Place]) -> Finding:
     place = _place(places, found.path)
     key = named(found.path) if found.path not in places else place.key
-    given = _give(found)
+    given = _find_wrong(found)
     near = get_close_matches(given, found.allowed, n=2, cutoff=_LIKE) if given else []
     return Finding(
         code="setting_wrong",
@@ -120,7 +120,7 @@ def _wrong(found: SettingProblem, places: Mapping[KeyPath, Place]) -> Finding:
     )
 
 
-def _give(found: SettingProblem) -> str:
+def _find_wrong(found: SettingProblem) -> str:
     """Return the wrong word: an unknown key, or a value that is not one of a list."""
     if not found.allowed:
         return ""

@@ -219,15 +219,15 @@ class SentHistory(WholeHistory):
 
     def shows_pictures_to(self, profile: ProviderProfile) -> bool:
         """True if requests to a provider have pictures."""
-        return profile.takes_pictures and bool(self._picture(profile))
+        return profile.takes_pictures and bool(self._find_pictures(profile))
 
     def _limit_pictures(self, profile: ProviderProfile) -> None:
         """Leave the oldest pictures out of requests to a provider that takes fewer."""
         most, history = profile.max_pictures, self._log.messages
-        if most and sum(pictured(history[place]) for place in self._picture(profile)) > most:
+        if most and sum(pictured(history[place]) for place in self._find_pictures(profile)) > most:
             self.leave_out(profile, "too_many_pictures", most=most)
 
-    def _picture(self, profile: ProviderProfile) -> list[int]:
+    def _find_pictures(self, profile: ProviderProfile) -> list[int]:
         """Return the indexes of messages whose pictures a provider is sent."""
         omission, history = self._omissions.of(profile.origin), self._log.messages
         sent = range(omission.turns_before, len(history))
@@ -283,7 +283,7 @@ class SentHistory(WholeHistory):
         self, profile: ProviderProfile, named: Sequence[int], most: int
     ) -> Iterator[tuple[Refused, Sequence[int]]]:
         """Yield the messages whose pictures are too many: once the named, then the older half."""
-        history, shown = self._log.messages, self._picture(profile)
+        history, shown = self._log.messages, self._find_pictures(profile)
         if "too_many_pictures" not in self._omissions.of(profile.origin).contents.values():
             yield "older", named
         room, left = most // 2 - sum(pictured(history[place]) for place in shown[-1:]), []

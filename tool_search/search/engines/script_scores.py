@@ -114,7 +114,7 @@ def leading_shares(sentences: Iterable[Scores], members: Members | None = None) 
     """
     found: dict[int, float] = {}
     for values, attainable, _ in sentences:
-        leading = _lead(values, members)
+        leading = _find_leading(values, members)
         best = max(leading.values(), default=0.0)
         if attainable <= 0 or best < _MIN_LEADING_SHARE * attainable:
             continue
@@ -126,7 +126,7 @@ def leading_shares(sentences: Iterable[Scores], members: Members | None = None) 
     return found
 
 
-def _lead(values: Values, members: Members | None) -> dict[int, float]:
+def _find_leading(values: Values, members: Members | None) -> dict[int, float]:
     """Return the highest scores by document id, with all ties of the last.
 
     None that is far below the best, of which there may be thousands.

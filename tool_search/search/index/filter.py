@@ -210,7 +210,10 @@ class _Matcher:
         cut = self._pieces(text)
         words = [piece for piece in cut if not piece.is_stop_word] or cut
         asked = [
-            (list(map(self._post, piece.words or last)), list(map(self._post, last)))
+            (
+                list(map(self._find_posting, piece.words or last)),
+                list(map(self._find_posting, last)),
+            )
             for piece in words
             if (last := piece.compounds[-1:]) or piece.words
         ]
@@ -317,9 +320,9 @@ class _Matcher:
         return frozenset().union(*map(self._with, terms))
 
     def _with(self, term: str) -> frozenset[int]:
-        return self._doc_ids_in(self._post(term))
+        return self._doc_ids_in(self._find_posting(term))
 
-    def _post(self, term: str) -> Sequence[float]:
+    def _find_posting(self, term: str) -> Sequence[float]:
         return self._lexicon.postings.get(term) or ()
 
     def _doc_ids_in(self, posting: Sequence[float]) -> frozenset[int]:

@@ -78,7 +78,7 @@ def shown_address(url: str) -> str:
     """
     try:
         split = urlsplit(url)
-        shown = _show(split)
+        shown = _show_address(split)
     except ValueError:
         # The cause would show a piece of a password with a character that must be encoded.
         raise ConfigurationError(_ADDRESS) from None
@@ -87,7 +87,7 @@ def shown_address(url: str) -> str:
     return shown
 
 
-def _show(split: SplitResult) -> str | None:
+def _show_address(split: SplitResult) -> str | None:
     if split.fragment or split.scheme not in _SCHEMES:
         return None
     if split.scheme == "unix":

@@ -171,7 +171,7 @@ def _server_searches(turns: list[_Turn]) -> Iterator[Violation]:
         interrupted = turn is turns[-1] or bool(turn.of_kind("tool_use"))
         for call, (asked, name) in waiting.items():
             if call in earlier or not interrupted:
-                yield _find_unanswered(asked, name, call)
+                yield _refuse_unanswered(asked, name, call)
 
 
 def _orphan(where: str, call: str) -> Violation:
@@ -182,7 +182,7 @@ def _orphan(where: str, call: str) -> Violation:
     )
 
 
-def _find_unanswered(index: int, name: str, call: str) -> Violation:
+def _refuse_unanswered(index: int, name: str, call: str) -> Violation:
     return invalid(
         f"messages.{index}: `{name}` tool use with id `{call}` was found without a corresponding "
         f"`{name}_tool_result` block"

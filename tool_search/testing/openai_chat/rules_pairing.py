@@ -35,7 +35,7 @@ def pairing_violations(messages: list[JSON]) -> Iterator[Violation]:
                 continue
             yield _orphan(index, call, duplicate=call in answered)
         if waiting:
-            yield _find_unanswered(index, waiting)
+            yield _refuse_unanswered(index, waiting)
         answered = set()
         waiting = [call["id"] for call in message.get("tool_calls") or ()]
         if len(set(waiting)) < len(waiting):
@@ -45,7 +45,7 @@ def pairing_violations(messages: list[JSON]) -> Iterator[Violation]:
                 code="invalid_value",
             )
     if waiting:
-        yield _find_unanswered(len(messages), waiting)
+        yield _refuse_unanswered(len(messages), waiting)
 
 
 def _orphan(index: int, call: str, *, duplicate: bool) -> Violation:
@@ -60,7 +60,7 @@ def _orphan(index: int, call: str, *, duplicate: bool) -> Violation:
     )
 
 
-def _find_unanswered(index: int, waiting: list[str]) -> Violation:
+def _refuse_unanswered(index: int, waiting: list[str]) -> Violation:
     return invalid(
         "An assistant message with 'tool_calls' must be followed by tool messages responding to "
         "each 'tool_call_id'. The following tool_call_ids did not have response messages: "

@@ -234,15 +234,15 @@ class Permissions:
             return catalog
         tools = ToolsByRule(catalog.active)
         self._warn(map(str, unmatched_rules(self.settings, tools)))
-        denied = set(self._deny(self._common, tools))
-        restricted = set(self._deny(RuleSet(tuple(self.settings.roles.values())), tools))
+        denied = set(self._find_denied(self._common, tools))
+        restricted = set(self._find_denied(RuleSet(tuple(self.settings.roles.values())), tools))
         if self.settings.otherwise == "deny":
             restricted.update(self._find_unmentioned(catalog, tools))
         offered = catalog.deactivated(denied) if denied else catalog
         return offered.restricting(restricted) if restricted else offered
 
     @staticmethod
-    def _deny(rules: RuleSet, tools: ToolsByRule) -> Iterator[str]:
+    def _find_denied(rules: RuleSet, tools: ToolsByRule) -> Iterator[str]:
         """Yield the names of tools that rules deny with any arguments."""
         for rule in rules.rules("deny"):
             if rule.pattern is None:

@@ -85,7 +85,7 @@ class SchemaParts:
         if reference == "#":
             return self._schema
         if not reference.startswith("#/"):
-            return self._anchor(reference[1:])
+            return self._find_anchor(reference[1:])
         target: Any = self._schema
         for step in unquote(reference[2:]).split("/"):
             key = step.replace("~1", "/").replace("~0", "~")
@@ -95,7 +95,7 @@ class SchemaParts:
                 target = target.get(key) if isinstance(target, Mapping) else None
         return target
 
-    def _anchor(self, name: str) -> Mapping[str, Any] | None:
+    def _find_anchor(self, name: str) -> Mapping[str, Any] | None:
         if self._anchors is None:
             self._anchors = {}
             for key in ("$defs", "definitions"):
