@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	|| { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12"; exit 1; }
 
-.PHONY: bench-model demo reference test test-long test-sdks test-extras test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-stores test-beside check check-fast types snapshot truth docs pictures pictures-astrbot release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
+.PHONY: bench-model demo reference test test-long test-sdks test-extras test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-stores test-beside check check-fast cov types snapshot truth docs pictures pictures-astrbot release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
 
 # An environment of its own, without the developers' tools: what the demo imports.
 DEMO_ENV := .venv-demo
@@ -97,6 +97,13 @@ SINCE ?= HEAD
 
 check-fast: $(READY)
 	$(BIN)/python .ci/check_fast.py $(SINCE)
+
+# The branches that `make test` does not take: of the core line by line, of the rest a file a line.
+cov: $(READY)
+	$(BIN)/python -m pytest -m "not long and not clients and not redis" -n $(WORKERS) --dist worksteal \
+		--cov=tool_search --cov-branch --cov-report=
+	$(BIN)/python -m coverage report --include='tool_search/core/*' --skip-covered --show-missing
+	$(BIN)/python -m coverage report --omit='tool_search/core/*' --skip-covered
 
 types: $(READY)
 	$(BIN)/mypy -p tool_search

@@ -19,9 +19,8 @@ from tool_search.testing import KeywordModel, StandInServer
 
 FUNCTIONS = {function.__name__: function for function in TOOLBOX}
 GPT, CLAUDE = profile_for("openai-chat", "gpt-5.4"), profile_for("anthropic", "claude-sonnet-4-6")
-Said = dict[
-    str, Any
-]  # the bot's own history: {"user"}, {"bot"} or {"id", "name", "arguments", "result"}
+# The bot's own history: {"user"}, {"bot"} or {"id", "name", "arguments", "result"}.
+Said = dict[str, Any]
 
 
 def ask_gpt(client: OpenAI, view: ToolView, history: list[Said]) -> tuple[str, list[Said]]:
