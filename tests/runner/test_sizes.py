@@ -71,7 +71,9 @@ async def test_bytes_of_conversations_that_rest_are_not_held() -> None:
     runner = ToolSearchRunner(providers={"p": provider})
     for number in range(300):
         await turn(runner, "Well?", conversation=str(number))
-    held = [work.last(WrittenHistory) is not None for work in provider.kept]
+        # The first request of a conversation has nothing that the next repeats.
+        await turn(runner, "And then?", conversation=str(number))
+    held = [work.last(WrittenHistory) is not None for work in provider.kept[1::2]]
     assert held == [False] * 44 + [True] * 256
     assert named(await turn(runner, "And now?", conversation="0"), Done)[0].answer == "Yes."
     await runner.aclose()
