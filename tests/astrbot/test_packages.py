@@ -16,7 +16,7 @@ from tool_search.testing import StandInServer
 
 ASK = "convert a length from metres to feet"
 MISSING = """
-packages = bot.library("values.packages")
+packages = bot.library("core.values.packages")
 packages._LOSSES = {"re2": ("google-re2", "patterns are not searched")}
 await bot._star().star_cls.install_missing()
 """
