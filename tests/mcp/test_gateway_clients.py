@@ -133,7 +133,7 @@ def _is_alive(process: int) -> bool:
 
 
 async def test_health_names_every_server(repository: Path) -> None:
-    async with started(repository) as (address, _), httpx2.AsyncClient() as client:
+    async with started(repository) as (address, _), httpx2.AsyncClient(timeout=60) as client:
         health = (await client.get(address.replace("/mcp", "/health"))).json()
     states = {name: each["state"] for name, each in health["servers"].items()}
     assert states == dict.fromkeys(five(repository), "connected")
