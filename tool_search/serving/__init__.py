@@ -1,1 +1,1 @@
-"""What serves others over HTTP or MCP: the gateway, the proxy, and the page that watches them."""
+"""Servers over HTTP and MCP: the gateway, the proxy, and the page that watches them."""

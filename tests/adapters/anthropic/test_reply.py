@@ -133,6 +133,24 @@ def test_thinking_is_kept_with_the_blocks_around_it() -> None:
     assert end.message.native.blocks == (THINKING, use(input={"city": "Rome"}))
 
 
+def test_streamed_citations_are_kept_as_those_of_a_whole_reply() -> None:
+    cited = {"type": "char_location", "cited_text": "Rome.", "document_index": 0}
+    text = {"type": "text", "text": "", "citations": []}
+    _, end = streamed(
+        *block(0, THINKING),
+        *block(
+            1,
+            text,
+            {"type": "text_delta", "text": "In Rome."},
+            {"type": "citations_delta", "citation": cited},
+        ),
+        *block(2, use(), part("{}")),
+        STOP,
+    )
+    assert end.message.native is not None
+    assert end.message.native.blocks[1] == {**text, "text": "In Rome.", "citations": [cited]}
+
+
 def test_broken_arguments_go_back_as_none_beside_thinking() -> None:
     """The neutral form keeps them for the model to see its mistake."""
     _, end = streamed(*block(0, THINKING), *block(1, use(), part("{")), STOP)
