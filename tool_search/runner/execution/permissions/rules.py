@@ -1,7 +1,7 @@
 """Permission rules: the calls that a rule matches, and the precedence of rules.
 
 A rule is `tool` or `tool(pattern)`; `rule_names.py` has the names. The pattern is compared
-with values of arguments (`argument_values.py`, `values/patterns.py`):
+with values of arguments (`argument_values.py`, `core/values/patterns.py`):
 
 - `send_mail(to=*@example.com)`: the argument of that name; dots separate nested names.
 - `run(git *)`: the subjects that the tool's author names, or else the first required
