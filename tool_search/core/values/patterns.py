@@ -17,16 +17,14 @@ from __future__ import annotations
 import posixpath
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Final
-from urllib.parse import urlsplit
+from typing import Final, Literal
 
-from tool_search.core.values.host_names import read_address, read_host
-from tool_search.core.values.mail_addresses import read_mailboxes
+from tool_search.core.values.host_names import is_address, read_host
 from tool_search.core.values.readings import (
+    KINDS,
     Scalar,
     exact_number,
     folded_alike,
@@ -102,9 +100,9 @@ def read_pattern(pattern: str) -> ValuePattern:
     """
     kind, colon, rest = pattern.partition(":")
     if colon and kind == "domain":
-        return _Domain(_HostPattern.read(rest))
+        return _Named("host", _host_glob(rest))
     if colon and kind == "email":
-        return _Email.read(rest)
+        return _Named("address", _mailbox_glob(rest))
     ignores_case = bool(colon) and kind == "nocase"
     text = rest if ignores_case else pattern
     if text.endswith(":*"):
@@ -197,93 +195,42 @@ class _Command(ValuePattern):
 
 
 @dataclass(frozen=True, slots=True)
-class _HostPattern:
-    """A host, or all hosts below it."""
+class _Named(ValuePattern):
+    """The host of an address, or the recipients of mail."""
 
-    name: str
-    is_below: bool = False
-
-    @classmethod
-    def read(cls, pattern: str) -> _HostPattern:
-        """Return the pattern of `example.org` or `*.example.org`."""
-        bare = pattern.removeprefix("*.")
-        host, is_below = read_host(bare), bare != pattern
-        if host is None or (is_below and host.is_address):
-            raise ValueError(f"{pattern!r} is not a host or *.host, such as *.example.org")
-        return cls(host.name, is_below)
-
-    def has(self, name: str) -> bool:
-        """Return True if a host is the one, or below it."""
-        return name.endswith(f".{self.name}") if self.is_below else name == self.name
-
-    def is_named_in(self, value: Scalar) -> bool:
-        """Return True if a text has the host's name anywhere, or is too long to be read."""
-        if _is_too_long(value):
-            return True
-        return any(self.name in reading.lower() for reading in readings(value))
-
-
-@dataclass(frozen=True, slots=True)
-class _Domain(ValuePattern):
-    """The host of an address."""
-
-    host: _HostPattern
+    kind: Literal["host", "address"]
+    glob: str
 
     def is_meant_by(self, value: Scalar) -> bool:
-        host = None if _is_too_long(value) else read_address(written(value))
-        is_read = host is not None and any(map(self.host.has, host.names))
-        return is_read or self.host.is_named_in(value)
+        is_read = not _is_too_long(value) and KINDS[self.kind](written(value)) is not None
+        if is_read and (self.kind == "address" or self._may_fit(value)):
+            return self._may_fit(value)
+        host = self.glob.rpartition("@")[2].removeprefix("*.")
+        return host != "*" and (
+            _is_too_long(value) or any(host in form.lower() for form in readings(value))
+        )
 
     def _fits_surely(self, value: Scalar, is_subject: bool) -> bool:  # noqa: ARG002
-        # `file://example.org/etc/passwd` has a host too, and is not the web.
-        host = read_address(written(value))
-        return (
-            host is not None
-            and urlsplit(written(value)).scheme in ("", "http", "https")
-            and self.host.has(host.name)
-        )
+        items = KINDS[self.kind](written(value))
+        return bool(items) and all(fnmatchcase(item[0], self.glob) for item in items or ())
 
     def _may_fit(self, value: Scalar) -> bool:
-        host = read_address(written(value))
-        return host is None or any(map(self.host.has, host.names))
+        items = KINDS[self.kind](written(value))
+        return items is None or any(fnmatchcase(one, self.glob) for item in items for one in item)
 
 
-@dataclass(frozen=True, slots=True)
-class _Email(ValuePattern):
-    """The recipients of mail."""
+def _host_glob(pattern: str) -> str:
+    """Return the glob of `example.org` or `*.example.org`."""
+    bare = pattern.removeprefix("*.")
+    names = read_host(bare)
+    if names is None or (bare != pattern and is_address(names[0])):
+        raise ValueError(f"{pattern!r} is not a host or *.host, such as *.example.org")
+    return names[0] if bare == pattern else f"*.{names[0]}"
 
-    local: str
-    host: _HostPattern | None
 
-    def is_meant_by(self, value: Scalar) -> bool:
-        found = None if _is_too_long(value) else read_mailboxes(written(value))
-        if found is not None or self.host is None:
-            return bool(found) and self.may_fit(value)
-        return self.host.is_named_in(value)
-
-    @classmethod
-    def read(cls, pattern: str) -> _Email:
-        """Return the pattern of `local@host`, `*` for any."""
-        local, at, domain = pattern.rpartition("@")
-        if not (local and at and domain) or "@" in local:
-            raise ValueError(f"{pattern!r} is not a mail address, such as *@example.org")
-        return cls(local.lower(), None if domain == "*" else _HostPattern.read(domain))
-
-    def _fits_surely(self, value: Scalar, is_subject: bool) -> bool:  # noqa: ARG002
-        found = read_mailboxes(written(value))
-        return bool(found) and all(
-            self._is(box.local) and self._is_at([box.host.name]) for box in found or ()
-        )
-
-    def _may_fit(self, value: Scalar) -> bool:
-        found = read_mailboxes(written(value))
-        return found is None or any(
-            (self._is(box.local) or self._is(box.without_tag)) and self._is_at(box.host.names)
-            for box in found
-        )
-
-    def _is(self, local: str) -> bool:
-        return fnmatchcase(local, self.local)
-
-    def _is_at(self, names: Iterable[str]) -> bool:
-        return self.host is None or any(map(self.host.has, names))
+def _mailbox_glob(pattern: str) -> str:
+    """Return the glob of `local@host`, `*` for any."""
+    local, at, host = pattern.rpartition("@")
+    if not (local and at and host) or "@" in local:
+        raise ValueError(f"{pattern!r} is not a mail address, such as *@example.org")
+    return f"{local.lower()}@{host if host == '*' else _host_glob(host)}"

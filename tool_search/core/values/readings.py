@@ -1,4 +1,8 @@
-"""The readings of one value by the programs behind tools, for rules that deny."""
+"""The readings of one value by the programs behind tools, by one table of kinds.
+
+Sources: RFC 3986, section 3.2.2 (hosts of addresses); RFC 5322, section 3.4 (mailboxes), of
+which this is the part without its obsolete and nested forms.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,18 @@ import json
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from urllib.parse import unquote
+from typing import Final, Literal
+from urllib.parse import unquote, urlsplit
+
+from tool_search.core.values.host_names import is_address, read_host
 
 __all__ = [
+    "KINDS",
+    "Items",
     "Scalar",
     "exact_number",
     "folded_alike",
@@ -28,6 +37,9 @@ __all__ = [
 Scalar = str | int | float | bool | None
 """A value that holds no others."""
 
+Items = tuple[tuple[str, ...], ...]
+"""What a text names: each item by its spellings, the certain one first, "" if none is."""
+
 _MAX_PLAIN_DIGITS = 400
 _MAX_NUMBER_CHARS = 20_000
 _MAX_DECODINGS = 2
@@ -37,6 +49,11 @@ _UNSEEN = frozenset(("Cc", "Cf", "Zl", "Zp"))
 _LINE = frozenset(("Cc", "Zl", "Zp"))
 _OCTAL = re.compile(r"[+-]?0[0-7]+")
 _BASED = re.compile(r"[+-]?0[xob][0-9a-f]+", re.IGNORECASE)
+_UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")
+_HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:@%]+)(?::[0-9]*)?")
+_MAILBOX = re.compile(r"([A-Za-z0-9_+'-]+(?:\.[A-Za-z0-9_+'-]+)*)@([^\s@,;:<>()\[\]\"\\%!]+)")
+_NAMED_MAILBOX = re.compile(r"[\w .'-]*<([^<>]*)>")
+_MAX_LOCAL_CHARS = 64
 # Words that pydantic and YAML take for a boolean.
 _TRUTHS = {
     **dict.fromkeys(("true", "t", "yes", "y", "on", "1", "1.0"), True),
@@ -76,10 +93,9 @@ def numbers(value: Scalar) -> frozenset[Decimal]:
     found = set()
     with suppress(InvalidOperation):
         found.add(Decimal(text))
-    if _BASED.fullmatch(text):
-        found.add(Decimal(int(text, 0)))
-    if _OCTAL.fullmatch(text):
-        found.add(Decimal(int(text, 8)))
+    with suppress(ValueError):  # `0o8` is no number
+        if _BASED.fullmatch(text) or _OCTAL.fullmatch(text):
+            found.add(Decimal(int(text, 8 if _OCTAL.fullmatch(text) else 0)))
     return frozenset(number for number in found if number.is_finite())
 
 
@@ -103,23 +119,17 @@ def _readings_of_text(text: str) -> tuple[str, ...]:
 
 
 def _readings(value: Scalar) -> Iterator[str]:
-    form = written(value)
-    yield form
-    yield from _as_path(form)
-    cleaned = _clean(form)
-    for _ in range(_MAX_DECODINGS + 1):
-        if cleaned != form:
-            yield cleaned
-            yield from _as_path(cleaned)
-        form = cleaned
-        cleaned = _clean(unquote(form)) if "%" in form else form
-    yield from map(_plain, numbers(form))
+    form, is_given = written(value), True
+    for _ in range(_MAX_DECODINGS + 2):
+        yield form
+        yield from _spellings("path", form)
+        cleaned = _clean(form if is_given or "%" not in form else unquote(form))
+        form, is_given = cleaned, False
+    yield from _spellings("number", form)
 
 
-def _as_path(form: str) -> Iterator[str]:
-    if "/" in form or "\\" in form:
-        path = form.replace("\\", "/").removeprefix("file://")
-        yield posixpath.normpath(f"/{path.lstrip('/')}" if path.startswith("/") else path)
+def _spellings(kind: Literal["number", "path"], text: str) -> Iterator[str]:
+    return (spelling for item in KINDS[kind](text) or () for spelling in item)
 
 
 def without_unseen(text: str) -> str:
@@ -186,3 +196,64 @@ def _plain(number: Decimal) -> str:
         return str(number)
     digits = format(number, "f")  # exact, where `normalize` rounds to the context's precision
     return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+def _read_number(text: str) -> Items:
+    return tuple((_plain(number),) for number in numbers(text))
+
+
+def _read_path(text: str) -> Items:
+    if "/" not in text and "\\" not in text:
+        return ()
+    path = text.replace("\\", "/").removeprefix("file://")
+    return ((posixpath.normpath(f"/{path.lstrip('/')}" if path.startswith("/") else path),),)
+
+
+@lru_cache(maxsize=32)  # many rules look at one value
+def _read_host(address: str) -> Items | None:
+    """Read the host of an address; the scheme may be left out: `example.org/a`."""
+    if _UNSAFE.search(address):
+        return None
+    try:
+        parts = urlsplit(address)
+        if not parts.netloc and ":" not in address:
+            parts = urlsplit(f"//{address}")
+    except ValueError:
+        return None
+    user, _, host_and_port = parts.netloc.rpartition("@")
+    found = _HOST_AND_PORT.fullmatch(host_and_port)
+    names = None if found is None or "@" in user else read_host(found[1])
+    if names is None:
+        return None
+    # `file://example.org/etc/passwd` has a host too, and is not the web.
+    return (names if parts.scheme in ("", "http", "https") else ("", *names),)
+
+
+@lru_cache(maxsize=32)
+def _read_mailboxes(text: str) -> Items | None:
+    """Read mailboxes, separated by commas, only where every mail program reads them alike.
+
+    Quoted local parts, comments, routes (`<@a:b@c>`, `b%c@a`) and address literals have no
+    certain reading. Most services deliver `bo+tag@host` to `bo@host`.
+    """
+    if any(unicodedata.category(char) in _UNSEEN for char in set(text)):
+        return None
+    found: list[tuple[str, ...]] = []
+    for entry in text.split(",") if text.strip(" ") else ():
+        named = _NAMED_MAILBOX.fullmatch(entry.strip(" "))
+        box = _MAILBOX.fullmatch(named[1] if named else entry.strip(" "))
+        names = read_host(box[2]) if box and len(box[1]) <= _MAX_LOCAL_CHARS else None
+        if box is None or names is None or is_address(names[0]):
+            return None
+        locals_ = (box[1].lower(), box[1].lower().partition("+")[0])
+        found.append(tuple(f"{local}@{name}" for name in names for local in locals_))
+    return tuple(found)
+
+
+KINDS: Final[Mapping[str, Callable[[str], Items | None]]] = {
+    "number": _read_number,
+    "path": _read_path,
+    "host": _read_host,
+    "address": _read_mailboxes,
+}
+"""Return what a text of each kind names; None if programs may read it in different ways."""
