@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	|| { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12"; exit 1; }
 
-.PHONY: bench-model demo reference test test-long test-sdks test-extras test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-stores test-beside check check-fast cov types snapshot truth docs pictures pictures-astrbot release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
+.PHONY: bench-model demo lock reference test test-long test-sdks test-extras test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-stores test-beside check check-fast cov types snapshot truth docs pictures pictures-astrbot release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
 
 # An environment of its own, without the developers' tools: what the demo imports.
 DEMO_ENV := .venv-demo
@@ -163,8 +163,13 @@ $(READY): pyproject.toml
 	@$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev -e '.[all]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		$(if $(LOCKED),--constraint constraints.txt) --group dev -e '.[all]'
 	@touch $@
+
+# The versions that this environment has; make LOCKED=1 test installs these, not the newest.
+lock: $(READY)
+	$(BIN)/python -m pip freeze --exclude-editable > constraints.txt
 
 # The tests of the WebUI take the Chromium of the system, and are skipped without one.
 # AstrBot needs Python 3.12 and an environment of its own, of about 760 MB. Each week's first run

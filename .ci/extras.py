@@ -9,6 +9,7 @@ gigabytes. The package index is asked; nothing but loopback is called besides.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,8 @@ import time
 import tomllib
 import venv
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -251,8 +254,11 @@ def main() -> None:
         (wheel,) = Path(folder).glob("*.whl")
         columns = ("programs", "s to install") if what == "run" else _SYSTEMS
         print(f"| extra | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
-        for name in names:
-            print(run(wheel, name) if what == "run" else wheels(wheel, name), flush=True)
+        row = partial(run if what == "run" else wheels, wheel)
+        # Each mostly waits for pip, and pip for the package index.
+        with ThreadPoolExecutor(1 + (os.cpu_count() or 1)) as pool:
+            for each in pool.map(row, names):
+                print(each, flush=True)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 # Frameworks exclude each other, and models on the machine bring gigabytes: `all` has neither.
@@ -82,6 +84,19 @@ def test_the_extra_all_is_every_other(project: dict[str, Any]) -> None:
     (everything,) = extras["all"]
     named = everything.removeprefix("tool-search-middleware[").removesuffix("]").split(",")
     assert sorted(named) == sorted(set(extras) - {"all"} - LEFT_OUT)
+
+
+def test_locked_versions_are_those_that_the_project_wants(project: dict[str, Any]) -> None:
+    """`constraints.txt` has a version of each package of development, which fits its bounds."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    locked = {canonicalize_name(name): version for name, version in (x.split("==") for x in lines)}
+    described, groups = project["project"], project["dependency-groups"]
+    extras = described["optional-dependencies"]
+    wanted = [*described["dependencies"], *groups["test"], *groups["dev"]]
+    wanted += [each for name in set(extras) - LEFT_OUT - {"all"} for each in extras[name]]
+    for each in (Requirement(text) for text in wanted if isinstance(text, str)):
+        if each.marker is None or each.marker.evaluate():
+            assert locked[canonicalize_name(each.name)] in each.specifier, each
 
 
 @pytest.mark.parametrize("folder", ["adapters", "i18n"])
