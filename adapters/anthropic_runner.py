@@ -42,10 +42,10 @@ from tool_search.adapters.hosts.tool_search import ToolSearch
 from tool_search.adapters.hosts.view import ToolView
 from tool_search.catalog.schema.declared import declared_schema, text_bytes
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.naming import wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.calls import RunCall
-from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.services import SearchMatch, SearchResult
 from tool_search.core.values.aside import LoopThread
 from tool_search.core.values.json import shown
 from tool_search.errors import ConfigurationError, InvalidToolError

@@ -40,7 +40,7 @@ if not hasattr(BM25SearchTransform, "_search"):
 
 from tool_search.adapters.hosts.tool_search import ToolSearch
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 from tool_search.core.values.json import shown
 from tool_search.errors import ConfigurationError
 

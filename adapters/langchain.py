@@ -43,10 +43,10 @@ from tool_search.adapters.hosts.view import ToolView
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.conversation.calls import RunCall
 from tool_search.core.conversation.view import append_instructions
-from tool_search.core.kinds import Dialect
 from tool_search.core.messages import ToolList
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
+from tool_search.core.settings import Dialect
 from tool_search.providers.profile_choice import profile_for
 
 __all__ = ["SearchState", "ToolSearchMiddleware"]

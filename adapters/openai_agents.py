@@ -52,7 +52,7 @@ from tool_search.adapters.hosts.tool_search import ToolSearch
 from tool_search.adapters.hosts.view import ToolView
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.conversation.view import append_instructions
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 from tool_search.errors import ConfigurationError
 
 __all__ = ["with_tool_search"]

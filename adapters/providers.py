@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from tool_search.config.bot import ProviderConfig, provider_from_string
 from tool_search.config.limits import LimitSettings
 from tool_search.config.providers import ProfileSettings
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 from tool_search.providers.base import ConnectedProvider
 from tool_search.providers.profile_choice import profile_of
 

@@ -39,7 +39,7 @@ except ImportError as exc:
 from tool_search.adapters.hosts.tool_search import ToolSearch
 from tool_search.adapters.hosts.view import ToolView
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 
 __all__ = ["RankedToolSearch"]
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.astrbot.bot import AstrBot, BotSetup  # noqa: E402 - the checkout's own
-from tool_search.core.catalog.tokens import estimate_tokens  # noqa: E402
+from tool_search.core.catalog.tool import estimate_tokens  # noqa: E402
 from tool_search.testing import CapturedRequest, KeywordModel, StandInServer  # noqa: E402
 
 SIZES = (30, 120, 500)

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.astrbot.bot import BUILTIN, AstrBot, BotSetup, definitions  # noqa: E402 - the checkout's
-from tool_search.core.catalog.tokens import estimate_tokens  # noqa: E402
+from tool_search.core.catalog.tool import estimate_tokens  # noqa: E402
 from tool_search.testing import (  # noqa: E402
     ModelCall,
     ModelReply,

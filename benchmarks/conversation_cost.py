@@ -36,11 +36,9 @@ from tool_search.adapters import build_provider
 from tool_search.config.bot import ProviderConfig
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.kinds import Dialect
 from tool_search.core.messages import DeclaredTool, StrategyName, ToolCall, ToolList
-from tool_search.core.settings import SchemaMode
+from tool_search.core.settings import Dialect, SchemaMode, StrategyChoice
 from tool_search.core.strategies import BridgeToolSearchStrategy, PlanInput, register_strategy
-from tool_search.core.strategy_facts import StrategyChoice
 from tool_search.runner.execution import (
     ExecutionEvent,
     ExecutionResult,

@@ -30,7 +30,7 @@ from typing import Any
 
 import httpx2
 
-from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.catalog.tool import estimate_tokens
 from tool_search.core.values.json import compact_json
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -40,9 +40,9 @@ from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import reply as openai_responses_reply
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.kinds import Dialect
 from tool_search.core.messages import RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.settings import Dialect
 from tool_search.providers.base import ReplyEnd, ReplyEvent
 from tool_search.providers.profile_choice import profile_for
 from tool_search.runner.execution import ExecutionEvent, ExecutionResult, ToolContext

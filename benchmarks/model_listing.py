@@ -23,8 +23,8 @@ from typing import get_args
 from tool_search.catalog.formats import parse_tools
 from tool_search.config.search import SearchSettings
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.catalog.tokens import estimate_tokens
-from tool_search.core.discovery.modes import tool_tokens
+from tool_search.core.catalog.tool import estimate_tokens
+from tool_search.core.discoveries import tool_tokens
 from tool_search.core.settings import ListingForm
 from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.discovery.listing import Listing

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 
 __all__ = ["Price", "read_prices"]
 

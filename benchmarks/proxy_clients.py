@@ -24,7 +24,7 @@ from typing import Any
 
 from tests.proxy.conftest import serve, upstreams
 from tests.proxy.test_command_line import Counting, ask_claude, ask_codex
-from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.catalog.tool import estimate_tokens
 from tool_search.core.values.json import compact_json
 from tool_search.serving.proxy.app import ToolSearchProxy
 from tool_search.serving.proxy.settings import ClientRule, ProxyConfig

@@ -35,7 +35,7 @@ from tool_search.cli.doctor.requests import figures_of, planned_request
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.config.search import SearchSettings
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.discovery.modes import tool_tokens
+from tool_search.core.discoveries import tool_tokens
 from tool_search.providers.profile_choice import profile_for
 from tool_search.search.build import build_index
 from tool_search.stores.redis import RedisStore

@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.catalog.tool import estimate_tokens
 
 Counter = Callable[[str], int]
 

@@ -33,7 +33,7 @@ from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.catalog.validation import SCHEMAS
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.naming import wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import ToolList
 from tool_search.core.profiles import ProviderProfile

@@ -28,7 +28,7 @@ from tool_search import (
 from tool_search import bot as bot_module
 from tool_search.bot import tools_from_modules
 from tool_search.config.bot import provider_from_string
-from tool_search.core.kinds import KINDS
+from tool_search.core.settings import KINDS
 from tool_search.runner.execution import CallOptions, ToolFunction
 from tool_search.testing import Fault, ModelCall, ModelReply, ScriptedModel, StandInServer
 

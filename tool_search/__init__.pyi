@@ -42,14 +42,14 @@ from tool_search.core.strategies.generic import (
 from tool_search.core.strategies.openai_responses import (
     OpenAIResponsesToolSearchStrategy as OpenAIResponsesToolSearchStrategy,
 )
-from tool_search.core.strategies.registry import register_strategy as register_strategy
+from tool_search.core.strategies.base import register_strategy as register_strategy
 
 # search
 from tool_search.config.search import SearchSettings as SearchSettings
 from tool_search.search.build import build_index as build_index
 from tool_search.search.evaluation import evaluate as evaluate
-from tool_search.core.results import SearchResult as SearchResult
-from tool_search.core.results import ToolSearchIndex as ToolSearchIndex
+from tool_search.core.services import SearchResult as SearchResult
+from tool_search.core.services import ToolSearchIndex as ToolSearchIndex
 from tool_search.search.vectors.embedder import Embedder as Embedder
 
 # events
@@ -82,10 +82,10 @@ from tool_search.errors import UnsupportedStrategyError as UnsupportedStrategyEr
 from tool_search.config.permissions import PermissionSettings as PermissionSettings
 from tool_search.core.conversation.calls import CallDecision as CallDecision
 from tool_search.stores.record import ConversationRecord as ConversationRecord
-from tool_search.core.discovery.modes import ModeDecision as ModeDecision
+from tool_search.core.discoveries import ModeDecision as ModeDecision
 from tool_search.search.discovery.search_tool import ToolSearchTool as ToolSearchTool
-from tool_search.core.discovery.state import Discovery as Discovery
-from tool_search.core.discovery.state import DiscoveryState as DiscoveryState
+from tool_search.core.discoveries import Discovery as Discovery
+from tool_search.core.discoveries import DiscoveryState as DiscoveryState
 from tool_search.errors import DuplicateToolError as DuplicateToolError
 from tool_search.errors import InvalidToolError as InvalidToolError
 from tool_search.errors import ToolCallError as ToolCallError
@@ -100,7 +100,7 @@ from tool_search.core.messages import TextPart as TextPart
 from tool_search.core.messages import ToolList as ToolList
 from tool_search.providers.base import ChatProvider as ChatProvider
 from tool_search.providers.base import Usage as Usage
-from tool_search.core.results import SearchMatch as SearchMatch
+from tool_search.core.services import SearchMatch as SearchMatch
 from tool_search.stores.base import EvidenceStore as EvidenceStore
 from tool_search.core.strategies.tool_lists import ToolsAssembler as ToolsAssembler
 

@@ -27,7 +27,7 @@ from tool_search.adapters.wire.searches import (
 from tool_search.adapters.wire.values import attachment, fields_of, label_of, mappings_of, text_of
 from tool_search.core.conversation.history import results_in_place
 from tool_search.core.messages import ContentPart, Message, NativeReply, TextPart, ToolCall
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 from tool_search.i18n import LANGUAGES, Language, locale
 
 __all__ = ["history_from_wire"]

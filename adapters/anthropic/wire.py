@@ -28,7 +28,7 @@ from tool_search.adapters.wire.requests import (
     with_extra_body,
 )
 from tool_search.adapters.wire.schemas import sent_description, sent_schema_json, sent_under
-from tool_search.core.catalog.names import NameRule, wire_id, wire_name
+from tool_search.core.catalog.naming import NameRule, wire_id, wire_name
 from tool_search.core.messages import (
     ContentPart,
     DeclaredTool,
@@ -41,7 +41,7 @@ from tool_search.core.messages import (
     ToolList,
 )
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 from tool_search.core.values.json import compact_json
 from tool_search.providers.prompt_cache import CachePlan, cache_plan, marked_tool
 

@@ -17,10 +17,10 @@ from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.run import AstrBotRun
 from tool_search.adapters.astrbot.tools import plain_message, text_after_result
 from tool_search.adapters.astrbot.toolset import run_of
-from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.naming import wire_name
 from tool_search.core.messages import ReferencePart, RequestPlan
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 from tool_search.core.strategies import ClaudeToolSearchStrategy
 from tool_search.i18n import text
 

@@ -16,9 +16,8 @@ from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.settings import NativeChoice
 from tool_search.adapters.astrbot.toolset import run_of
 from tool_search.adapters.hosts.kept_names import KeptNames
-from tool_search.core.kinds import Dialect
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.strategy_facts import StrategyChoice
+from tool_search.core.settings import Dialect, StrategyChoice
 from tool_search.errors import ProviderError, UnsupportedStrategyError
 from tool_search.providers.errors import ErrorAction, classify_error
 from tool_search.providers.profile_choice import profile_for

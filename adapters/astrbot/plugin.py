@@ -63,10 +63,10 @@ from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.view import ViewServices
-from tool_search.core.discovery.modes import tool_tokens
+from tool_search.core.discoveries import tool_tokens
 from tool_search.core.messages import Message, Notice, user_message
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import Votes
+from tool_search.core.services import Votes
 from tool_search.core.strategies import ToolsAssembler
 from tool_search.runner.learning import Learning
 from tool_search.search.discovery.search_services import SearchServices

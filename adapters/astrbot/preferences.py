@@ -26,7 +26,7 @@ from tool_search.adapters.astrbot.surface import PICTURE_CHOICE, is_there
 from tool_search.adapters.astrbot.tools import without_guard
 from tool_search.adapters.wire.values import mapping_of
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.catalog.names import COMMON, NameRule
+from tool_search.core.catalog.naming import COMMON, NameRule
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.calls import allowed_to_all
 from tool_search.core.profiles import ProviderProfile

@@ -26,7 +26,7 @@ from tool_search.adapters.astrbot.toolset import NativeTools, run_of
 from tool_search.adapters.openai_responses.history import history_from_wire
 from tool_search.adapters.openai_responses.wire import to_wire
 from tool_search.adapters.wire.values import mapping_of, text_of
-from tool_search.core.catalog.names import wire_id
+from tool_search.core.catalog.naming import wire_id
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.values.json import compact_json
 

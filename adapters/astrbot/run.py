@@ -20,14 +20,13 @@ from tool_search.adapters.astrbot.webui.activity import Timeline
 from tool_search.adapters.hosts.view import ToolView
 from tool_search.adapters.wire.requests import result_text
 from tool_search.catalog.schema.declared import declared_schema
-from tool_search.core.catalog.names import NAME_RULES, wire_name
+from tool_search.core.catalog.naming import NAME_RULES, wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.calls import CallDecision
-from tool_search.core.discovery.modes import tool_tokens
-from tool_search.core.discovery.tool_order import OWN_TOOLS
+from tool_search.core.discoveries import OWN_TOOLS, tool_tokens
 from tool_search.core.messages import Message, RequestPlan, ToolList
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchResult, Votes
+from tool_search.core.services import SearchResult, Votes
 from tool_search.providers.profile_choice import profile_for
 from tool_search.runner.session.session import ToolSearchSession
 from tool_search.search.discovery.search_tool import CALL_TOOL_NAME

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from pydantic import ValidationError
 
 from tool_search.config.conversation import ToolSearchConfig
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 from tool_search.errors import ConfigurationError
 from tool_search.i18n import LANGUAGES, Language, text
 

@@ -23,7 +23,7 @@ from tool_search.core.catalog.tool import Tool, ToolKind
 from tool_search.core.conversation.synthetic_searches import InsertionPoint
 from tool_search.core.messages import Message
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 from tool_search.errors import InvalidToolError
 from tool_search.stores.record import message_from_dict, message_to_dict
 

@@ -21,11 +21,11 @@ from tool_search.adapters.astrbot.run import LIMITED, UNLIMITED, AstrBotRun
 from tool_search.adapters.astrbot.tools import declared_parameters, takes_an_object
 from tool_search.adapters.openai_responses.tools import encode_tools as encode_responses_tools
 from tool_search.catalog.schema.declared import declared_schema
-from tool_search.core.catalog.names import NameRule, wire_name
+from tool_search.core.catalog.naming import NameRule, wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.calls import RunCall
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 from tool_search.i18n import text
 from tool_search.providers.known import EVER_KEPT_NAMES
 from tool_search.search.discovery.queries import joined_queries, read_queries

@@ -18,7 +18,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.services import SearchMatch, SearchResult
 from tool_search.core.values.json import encodable
 from tool_search.search.index.ranking import attainable
 from tool_search.search.index.storage import (

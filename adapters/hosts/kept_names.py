@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from tool_search.core.catalog.names import NameRule, wire_name
-from tool_search.core.kinds import Dialect
+from tool_search.core.catalog.naming import NameRule, wire_name
+from tool_search.core.settings import Dialect
 from tool_search.providers.known import EVER_KEPT_NAMES, OWN_HOSTS, known_facts
 from tool_search.providers.refusals import read_answers
 

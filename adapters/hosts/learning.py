@@ -9,8 +9,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 
-from tool_search.core.results import Votes
-from tool_search.core.services import Lesson
+from tool_search.core.services import Lesson, Votes
 from tool_search.core.values.aside import LoopThread
 from tool_search.runner.learning import Learning
 from tool_search.stores.base import EvidenceStore

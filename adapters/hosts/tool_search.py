@@ -20,8 +20,7 @@ from tool_search.core.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.view import ViewServices
 from tool_search.core.messages import Notice
-from tool_search.core.results import SearchResult, Votes
-from tool_search.core.services import Lesson
+from tool_search.core.services import Lesson, SearchResult, Votes
 from tool_search.core.strategies import ToolsAssembler
 from tool_search.core.values.json import shown
 from tool_search.core.values.redaction import log_failure

@@ -18,9 +18,9 @@ import string
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tool_search.core.kinds import MessageRules
 from tool_search.core.messages import ContentPart, Message, TextPart
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.settings import MessageRules
 
 __all__ = ["is_written", "nine_characters", "ordered_messages"]
 

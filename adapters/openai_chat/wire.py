@@ -39,7 +39,7 @@ from tool_search.adapters.wire.schemas import (
     sent_under,
 )
 from tool_search.adapters.wire.values import text_of
-from tool_search.core.catalog.names import NameRule, wire_id, wire_name
+from tool_search.core.catalog.naming import NameRule, wire_id, wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import (
     ContentPart,
@@ -51,8 +51,8 @@ from tool_search.core.messages import (
     ToolList,
 )
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchResult
-from tool_search.core.strategy_facts import DefinitionsRole
+from tool_search.core.services import SearchResult
+from tool_search.core.settings import DefinitionsRole
 from tool_search.core.values.json import compact_json
 from tool_search.i18n import text
 from tool_search.providers.known import OWN_HOSTS

@@ -15,11 +15,11 @@ from tool_search.adapters.openai_responses.parts import grouped
 from tool_search.adapters.wire.requests import definitions_in, result_text
 from tool_search.adapters.wire.schemas import is_strict, sent_description, sent_schema, sent_under
 from tool_search.catalog.schema.declared import declared_schema
-from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.naming import wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import DeclaredTool, Message, ToolList
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 from tool_search.core.values.json import compact_json
 
 __all__ = ["ToolNamespaces", "definitions", "encode_result", "encode_tools", "wire_tools"]

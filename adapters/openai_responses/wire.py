@@ -31,7 +31,7 @@ from tool_search.adapters.wire.requests import (
     with_extra_body,
 )
 from tool_search.adapters.wire.values import text_of
-from tool_search.core.catalog.names import wire_id, wire_name
+from tool_search.core.catalog.naming import wire_id, wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import (
     ContentPart,

@@ -8,7 +8,7 @@ from functools import cache
 from tool_search.adapters.wire.arguments import arguments_text
 from tool_search.adapters.wire.requests import definitions_in
 from tool_search.adapters.wire.values import text_of
-from tool_search.core.catalog.names import NameRule, wire_name
+from tool_search.core.catalog.naming import NameRule, wire_name
 from tool_search.core.messages import Message, RequestPlan, ToolCall
 
 __all__ = ["canonical_names", "made_call"]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import Any, TypedDict
 
-from tool_search.core.catalog.names import NameRule, wire_name
+from tool_search.core.catalog.naming import NameRule, wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import (
     ContentPart,
@@ -25,7 +25,7 @@ from tool_search.core.messages import (
     TextPart,
 )
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 from tool_search.core.strategies import strategy_class
 from tool_search.core.values.json import compact_json, json_bytes
 

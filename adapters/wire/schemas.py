@@ -22,8 +22,8 @@ from tool_search.catalog.schema.declared import declared_schema, schema_json
 from tool_search.catalog.schema.graph import APPLYING_KEYWORDS, Part, SchemaGraph, inner_first
 from tool_search.catalog.schema.repair import loosen
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.kinds import SchemaRules
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.settings import SchemaRules
 from tool_search.core.values.clean_text import cut_text
 from tool_search.core.values.json import compact_json, json_bytes
 

@@ -20,7 +20,7 @@ from tool_search.adapters.wire.values import (
     text_of,
 )
 from tool_search.core.messages import ContentPart, ImagePart, Message, TextPart, ToolCall
-from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.services import SearchMatch, SearchResult
 from tool_search.core.values.json import compact_json, read_json
 from tool_search.i18n import Language
 

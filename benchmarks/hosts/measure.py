@@ -22,7 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.catalog.tool import estimate_tokens
 from tool_search.testing import ModelCall, ModelReply, ModelView, StandInServer
 
 Row = Mapping[str, Any]

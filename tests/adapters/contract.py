@@ -19,10 +19,9 @@ from tool_search.adapters.openai_chat import OpenAIChatProvider
 from tool_search.adapters.openai_responses import OpenAIResponsesProvider
 from tool_search.adapters.sdk.connection import tls_context
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.kinds import Dialect
 from tool_search.core.messages import DeclaredTool, Message, RequestPlan, ToolList
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.strategy_facts import StrategyChoice
+from tool_search.core.settings import Dialect, StrategyChoice
 from tool_search.providers.base import ReplyEnd, ReplyEvent
 from tool_search.providers.profile_choice import profile_for
 from tool_search.testing import StandInServer

@@ -9,7 +9,7 @@ import pytest
 
 from tests.adapters.contract import ADAPTERS, QUESTION, Adapter, plan_of, reply_of
 from tool_search.core.messages import Message
-from tool_search.core.strategy_facts import StrategyChoice
+from tool_search.core.settings import StrategyChoice
 from tool_search.providers.base import Usage
 from tool_search.testing import ModelReply, ScriptedModel, StandInServer
 

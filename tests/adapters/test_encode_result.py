@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.conversations import CLAUDE, COMPATIBLE, OPENAI, tool, toolbox
 from tool_search import SearchResult, ToolSearch, ToolSearchConfig, ToolView, profile_for
 from tool_search.adapters import anthropic, openai_chat, openai_responses
-from tool_search.core.results import SearchMatch
+from tool_search.core.services import SearchMatch
 from tool_search.testing.anthropic.rules import check_anthropic
 from tool_search.testing.openai_chat.rules import check_openai_chat
 from tool_search.testing.openai_responses.rules import check_openai_responses

@@ -12,7 +12,7 @@ from tests.adapters.recorded.traffic import READERS
 from tool_search.adapters.sdk.reply_stream import reply_events
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 from tool_search.providers.profile_choice import profile_for
 from tool_search.runner.session.session import ToolSearchSession

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tool_search import CatalogError, Tool, ToolCatalog
 from tool_search.catalog.schema.declared import schema_json
 from tool_search.core.catalog.catalog import CorePolicy
-from tool_search.core.values.frozen import FrozenDict, FrozenList, frozen
+from tool_search.core.values.json import FrozenDict, FrozenList, frozen
 
 SCHEMA = {
     "type": "object",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.core.catalog.names import NameRule, NameShape, unique_id, wire_id, wire_name
+from tool_search.core.catalog.naming import NameRule, NameShape, unique_id, wire_id, wire_name
 
 RULES: dict[NameShape, str] = {
     "common": r"[a-zA-Z0-9_-]{1,64}",

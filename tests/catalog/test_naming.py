@@ -17,11 +17,10 @@ from tool_search import (
     ToolContext,
     ToolSearchSession,
 )
-from tool_search.core.catalog.names import NAME_RULES, wire_name
-from tool_search.core.catalog.naming import _keys_of_forms
+from tool_search.core.catalog.naming import NAME_RULES, _keys_of_forms, wire_name
 from tool_search.core.conversation.calls import RunCall
 from tool_search.core.messages import ToolCall
-from tool_search.core.values.look_alikes import loose_key
+from tool_search.core.values.clean_text import loose_key
 from tool_search.runner.execution import ExecutableTool, named_tools
 from tool_search.search.discovery.catalog_notices import catalog_notices
 
@@ -125,7 +124,7 @@ def test_wire_names_are_unique_under_every_rule_though_hashes_collide(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Eight digits can be forged within minutes: the later tool gets another name."""
-    monkeypatch.setattr("tool_search.core.catalog.names._digest", lambda _text: "00000000")
+    monkeypatch.setattr("tool_search.core.catalog.naming._digest", lambda _text: "00000000")
     for clear in (wire_name.cache_clear, _keys_of_forms.cache_clear):
         clear()
     try:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.core.catalog.tokens import estimate_tokens, most_tokens
+from tool_search.core.catalog.tool import estimate_tokens, most_tokens
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=200)
 AWKWARD_TEXT = st.text("aA1. \n_é中я😀\ud800\ufe0f", max_size=60)

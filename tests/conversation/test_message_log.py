@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tool_search.core.conversation.history import MessageLog, unanswered_calls, visible_names
 from tool_search.core.messages import Message, ToolCall
-from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.services import SearchMatch, SearchResult
 
 _IDS = st.sampled_from(["a", "b", "c", "d"])
 _FOUND = SearchResult(

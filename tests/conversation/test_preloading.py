@@ -11,7 +11,7 @@ import pytest
 from tests.conversations import BOUND, CLAUDE, COMPATIBLE, OPENAI, Chat, toolbox
 from tool_search import Message, Tool, ToolSearchConfig, ToolSearchSession, profile_for
 from tool_search.core.messages import ReferencePart
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 
 RESPONSES = profile_for("openai_responses", "gpt-5.5")
 KIMI = profile_for("openai_chat", "kimi-k3", base_url="https://api.moonshot.ai/v1")

@@ -20,9 +20,9 @@ from tool_search import (
     Tool,
     ToolCall,
 )
+from tool_search.core.conversation.record import ThinkingRecord
 from tool_search.core.conversation.synthetic_searches import InsertionPoint
-from tool_search.core.conversation.thinking import ThinkingRecord
-from tool_search.core.discovery.tool_order import ToolOrderRecord
+from tool_search.core.discoveries import ToolOrderRecord
 from tool_search.core.messages import NativeReply
 from tool_search.i18n import LANGUAGES
 from tool_search.stores.record import message_from_dict, message_to_dict

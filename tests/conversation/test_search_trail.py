@@ -6,8 +6,7 @@ import pytest
 
 from tests.conversations import Chat, tool, toolbox
 from tool_search import CallResult, Message, RunCall, Tool, ToolCall
-from tool_search.core.results import SearchMatch, SearchResult
-from tool_search.core.services import Lesson
+from tool_search.core.services import Lesson, SearchMatch, SearchResult
 from tool_search.search.discovery.search_trail import SearchTrail, can_teach
 
 TOOLS = [

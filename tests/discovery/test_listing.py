@@ -19,7 +19,7 @@ from tool_search import (
     ToolView,
     profile_for,
 )
-from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.catalog.tool import estimate_tokens
 from tool_search.core.messages import user_message
 from tool_search.i18n import LANGUAGES, text
 from tool_search.search.discovery.listing import Listing

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conversations import tool, toolbox
 from tool_search import ModeDecision, ToolCatalog
-from tool_search.core.discovery.modes import Mode, ModeReason, tool_tokens
+from tool_search.core.discoveries import Mode, ModeReason, tool_tokens
 from tool_search.core.settings import SchemaMode
 from tool_search.search.discovery import resolve_mode
 

@@ -9,8 +9,8 @@ from typing import cast
 import pytest
 
 from tool_search import load_config
-from tool_search.core.kinds import Dialect
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.settings import Dialect
 from tool_search.providers.known import CLAUDE_MAX_DEFERRED, KNOWN_PROVIDERS, KnownProvider
 from tool_search.providers.profile_choice import profile_for, profile_of
 

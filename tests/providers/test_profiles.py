@@ -8,7 +8,7 @@ import pytest
 
 from tool_search import ProviderConfig, UnsupportedStrategyError, profile_for
 from tool_search.config.providers import ProfileMatch, ProfileSettings
-from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.naming import wire_name
 from tool_search.providers.profile_choice import profile_of
 
 SUPPORTED = [

@@ -15,7 +15,7 @@ from tests.proxy.conftest import serve
 from tests.proxy.raw import raw_provider
 from tests.proxy.test_app import CHAT, REPLY, TOOLS, client_of
 from tests.services.raw import JSON, RawService
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 from tool_search.serving.proxy.app import ToolSearchProxy
 from tool_search.serving.proxy.settings import ProxyConfig, UpstreamSettings
 

@@ -35,7 +35,7 @@ from tool_search import (
     ToolsDiscovered,
     ToolSearchConfig,
 )
-from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.naming import wire_name
 from tool_search.testing import Endpoint, Fault, ScriptedModel, StandInServer
 
 UNREACHABLE = "http://127.0.0.1:9"

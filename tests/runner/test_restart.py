@@ -32,7 +32,7 @@ from tool_search import (
     ToolFinished,
     ToolSearchConfig,
 )
-from tool_search.core.discovery.state import Discovery
+from tool_search.core.discoveries import Discovery
 from tool_search.testing import ModelReply, ScriptedModel
 
 NAMES = pytest.mark.parametrize(

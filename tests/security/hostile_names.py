@@ -11,7 +11,7 @@ from tool_search import InvalidToolError, Tool
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
-from tool_search.core.catalog.names import NameRule, wire_name
+from tool_search.core.catalog.naming import NameRule, wire_name
 from tool_search.core.messages import RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.profile_choice import profile_for

@@ -25,12 +25,11 @@ from tests.security.hostile_names import (
 from tool_search import ConversationRecord, ToolCatalog, ToolSearchConfig, ToolSearchSession
 from tool_search.adapters.wire.names import canonical_names
 from tool_search.core.catalog import naming
-from tool_search.core.catalog.names import NameRule, wire_name
-from tool_search.core.catalog.naming import NameBook
+from tool_search.core.catalog.naming import NameBook, NameRule, wire_name
 from tool_search.core.conversation.calls import CallResult, RunCall
 from tool_search.core.messages import Message, Phase, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.values.look_alikes import look_alike_keys
+from tool_search.core.values.clean_text import look_alike_keys
 from tool_search.runner.execution import ExecutableTool, named_tools
 
 _LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"

@@ -17,8 +17,8 @@ from tests.services.rules import (
     each_tool,
     five_turns,
 )
-from tool_search.core.kinds import Dialect
 from tool_search.core.messages import TextPart
+from tool_search.core.settings import Dialect
 
 ALL_RULES: dict[str, ServiceRule] = dict(RULES)
 """Every rule, by its name."""

@@ -33,9 +33,9 @@ from tool_search import (
 )
 from tool_search.adapters import build_provider
 from tool_search.core.catalog.tool import ToolKind
-from tool_search.core.kinds import Dialect
 from tool_search.core.messages import ContentPart, TextPart
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.settings import Dialect
 from tool_search.runner.events import Done, RunnerEvent
 
 TOOLS = ("read_invoice", "water_plants", "book_flight", "tune_piano", "bake_bread")

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from tests.services.request_rules import ALL_RULES, at_most_tools, replies_of
 from tests.services.rules import TOOLS, Bot, ServiceRule, bot_of, keeps
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 from tool_search.errors import AllProvidersFailedError
 from tool_search.providers.known import KNOWN_PROVIDERS, KnownProvider
 from tool_search.providers.profile_choice import profile_for

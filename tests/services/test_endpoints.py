@@ -13,7 +13,7 @@ from tests.services.raw import JSON, RawService, vendor_error
 from tests.services.request_rules import ALL_RULES
 from tests.services.rules import RULES, TOOLS, Bot, ServiceRule, bot_of, declared_lists, five_turns
 from tests.services.test_sizes import answers, bot, codes
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 from tool_search.providers.profile_choice import profile_for
 from tool_search.runner.events import RunnerEvent, RunnerWarning
 

@@ -9,7 +9,7 @@ import pytest
 from tests.services.raw import RawService
 from tests.services.rules import xai
 from tests.services.test_sizes import TOOLS, answers, bot, codes
-from tool_search.core.catalog.names import COMMON, wire_name
+from tool_search.core.catalog.naming import COMMON, wire_name
 from tool_search.providers.profile_choice import profile_for
 
 

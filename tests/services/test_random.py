@@ -19,8 +19,8 @@ from tests.services.rules import PICTURE, TOOLS, ServiceRule, refusal, tool_of
 from tests.services.table import Row, all_rows, rule_named
 from tool_search import ExecutableTool, ProviderConfig, ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
-from tool_search.core.kinds import Dialect
 from tool_search.core.messages import ContentPart, TextPart
+from tool_search.core.settings import Dialect
 from tool_search.runner.events import Done
 
 DIALECTS: tuple[Dialect, ...] = ("openai_chat", "anthropic", "openai_responses")

@@ -14,7 +14,7 @@ from tests.services.raw import JSON, RawService, Rule, google_error, vendor_erro
 from tests.services.rules import RULES, bot_of
 from tool_search import ExecutableTool, ProviderConfig, Tool, ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 from tool_search.runner.events import Done, RunnerWarning
 
 KEY = re.compile(r"^[a-zA-Z0-9_.-]{1,64}$")

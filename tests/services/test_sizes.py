@@ -24,8 +24,8 @@ from tool_search import (
 )
 from tool_search.adapters import build_provider
 from tool_search.config import HistorySettings
-from tool_search.core.kinds import Dialect
 from tool_search.core.messages import ContentPart, TextPart
+from tool_search.core.settings import Dialect
 from tool_search.errors import AllProvidersFailedError
 from tool_search.runner.events import (
     ContentLeftOut,

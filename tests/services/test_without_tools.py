@@ -10,7 +10,7 @@ import pytest
 from tests.services.raw import JSON, RawService
 from tests.services.rules import RULES
 from tests.services.test_sizes import MODELS, TOOLS, answers, bot, codes, entries
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 from tool_search.runner.events import ContentLeftOut, RunnerEvent
 
 OLLAMA = "registry.ollama.ai/library/gemma3:4b does not support tools"

@@ -36,7 +36,7 @@ from tool_search import (
     ToolSearchSession,
 )
 from tool_search.adapters import build_provider
-from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.naming import wire_name
 from tool_search.providers.base import ConnectedProvider
 from tool_search.testing import (
     CapturedRequest,

@@ -11,7 +11,7 @@ import pytest
 from tests.conversations import CLAUDE, COMPATIBLE, OPENAI, Chat, tool, toolbox
 from tool_search import RequestPlan
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.services import SearchMatch, SearchResult
 from tool_search.core.strategies import BridgeToolSearchStrategy
 
 BRIDGE = replace(OPENAI, strategy="bridge")

@@ -31,7 +31,7 @@ from tool_search.adapters import build_provider
 from tool_search.adapters.openai_chat.wire import to_wire
 from tool_search.core.messages import DeclaredTool, ReferencePart, RequestPlan, ResultPart, TextPart
 from tool_search.core.messages import ToolList as Tools
-from tool_search.core.strategies import PlanInput, registry, strategy_names
+from tool_search.core.strategies import STRATEGY_GROUP, PlanInput, strategy_names
 from tool_search.providers.errors import classify_error
 from tool_search.providers.prompt_cache import cache_plan
 from tool_search.providers.refused_tools import SentTools
@@ -267,9 +267,9 @@ def test_wrong_plan_names_the_strategy_and_the_conversation_goes_on(
 def test_strategy_of_an_installed_distribution_is_imported_when_it_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    entry = EntryPoint("mine", f"{__name__}:Mine", registry.STRATEGY_GROUP)
-    wrong = EntryPoint("other", f"{__name__}:Mine", registry.STRATEGY_GROUP)
-    lost = EntryPoint("lost", f"{__name__}:NoSuch", registry.STRATEGY_GROUP)
+    entry = EntryPoint("mine", f"{__name__}:Mine", STRATEGY_GROUP)
+    wrong = EntryPoint("other", f"{__name__}:Mine", STRATEGY_GROUP)
+    lost = EntryPoint("lost", f"{__name__}:NoSuch", STRATEGY_GROUP)
     installed = EntryPoints([entry, wrong, lost])
     monkeypatch.setattr(registry, "entry_points", installed.select)
     assert {"mine", "other"} <= set(strategy_names())

@@ -35,11 +35,10 @@ from tool_search.config.loading import load_config
 from tool_search.config.providers import ProfileSettings
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.discovery.modes import Mode, tool_tokens
-from tool_search.core.kinds import KINDS, Dialect, dialect_of
+from tool_search.core.discoveries import Mode, tool_tokens
 from tool_search.core.messages import RequestPlan, StrategyName, ToolList
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.settings import SchemaMode
+from tool_search.core.settings import KINDS, Dialect, SchemaMode, dialect_of
 from tool_search.errors import ConfigurationError
 from tool_search.providers.profile_choice import profile_for, profile_of
 from tool_search.providers.prompt_cache import cache_plan

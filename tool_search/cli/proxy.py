@@ -11,7 +11,7 @@ import typer
 
 from tool_search.cli.start.serving import serve_until_interrupted, take_address
 from tool_search.cli.terminal.language import wrong_use
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 from tool_search.errors import ConfigurationError
 from tool_search.serving.proxy.settings import ProxyConfig, load_proxy_config, proxy_config
 

@@ -22,15 +22,15 @@ from tool_search.config.permissions import PermissionSettings
 from tool_search.config.providers import ProfileSettings
 from tool_search.config.settings import Settings
 from tool_search.config.stores import StoreSettings
-from tool_search.core.kinds import (
+from tool_search.core.settings import (
     KINDS,
     KINDS_LISTED,
     Dialect,
     ProviderKind,
     SearchForm,
+    StrategyChoice,
     nearest_kind,
 )
-from tool_search.core.strategy_facts import StrategyChoice
 from tool_search.errors import ConfigurationError
 
 __all__ = ["BotConfig", "ProviderConfig", "ToolSearchConfig", "api_keys", "provider_from_string"]

@@ -7,9 +7,14 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from tool_search.config.settings import Settings
-from tool_search.core.catalog.names import NameShape
-from tool_search.core.kinds import CacheKind, MessageRules, ProviderKind, SchemaRules
-from tool_search.core.strategy_facts import ProviderStrategy
+from tool_search.core.catalog.naming import NameShape
+from tool_search.core.settings import (
+    CacheKind,
+    MessageRules,
+    ProviderKind,
+    ProviderStrategy,
+    SchemaRules,
+)
 
 __all__ = ["ProfileMatch", "ProfileSettings"]
 

@@ -23,7 +23,24 @@ _INTO_CORE = {
     "view",
     "discovery": "definitions modes state tool_order",
 }
-_GONE = ("conversation", "demo")  # folders of which nothing is left
+# Modules of the core that are now one with another.
+_JOINED = {
+    "catalog.naming": "catalog.ids catalog.names",
+    "catalog.schemas": "catalog.text_limits",
+    "catalog.tool": "catalog.parameters catalog.tokens",
+    "conversation.record": "conversation.denied_tools conversation.thinking",
+    "discoveries": "discovery.modes discovery.state discovery.tool_order",
+    "services": "discovery.definitions results",
+    "settings": "kinds strategy_facts",
+    "strategies.base": "strategies.planning strategies.registry",
+    "strategies.history": "strategies.arguments strategies.plan_input",
+    "values.clean_text": "values.look_alikes",
+    "values.json": "values.arguments values.frozen",
+}
+_JOINED_INTO = {
+    f"core.{old}": f"core.{new}" for new, olds in _JOINED.items() for old in olds.split()
+}
+_GONE = ("conversation", "core.discovery", "demo")  # folders of which nothing is left
 _MOVED = {
     "_checkout": "core.exports",
     "_exports": "core.exports",
@@ -170,6 +187,11 @@ def current_name(name: str) -> str | None:
 
 def _new_place(old: str) -> str | None:
     """Return the place of a module of an older version, below the package; None: it is there."""
+    place = _former_place(old)
+    return _JOINED_INTO.get(place or old, place)
+
+
+def _former_place(old: str) -> str | None:
     if old in _MOVED or old in _GONE:
         return _MOVED.get(old)
     folder, _, name = old.partition(".")

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, overload
 
-from tool_search.core.catalog.names import NameRule, wire_name
+from tool_search.core.catalog.naming import NameRule, wire_name
 from tool_search.core.catalog.schemas import Declared
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.strategy_facts import StrategyFacts, StrategyName, registered_strategy
+from tool_search.core.settings import StrategyFacts, StrategyName, registered_strategy
 from tool_search.core.values.json import encodable, read_object
 
 __all__ = [

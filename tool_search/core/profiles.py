@@ -8,12 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from tool_search.core.catalog.names import COMMON, NameRule
+from tool_search.core.catalog.naming import COMMON, NameRule
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.exports import moved_to_top
-from tool_search.core.kinds import CacheKind, Dialect, MessageRules, SchemaRules, SearchForm
 from tool_search.core.messages import Phase, StrategyName
-from tool_search.core.strategy_facts import StrategyFacts, registered_strategy
+from tool_search.core.settings import (
+    CacheKind,
+    Dialect,
+    MessageRules,
+    SchemaRules,
+    SearchForm,
+    StrategyFacts,
+    registered_strategy,
+)
 
 __all__ = ["ProviderProfile"]
 

@@ -1,22 +1,212 @@
-"""The values that a conversation reads; settings read them from files."""
+"""The values that a conversation reads; settings read them from files.
+
+These are the kinds of providers, the names of strategies with their facts, and plain values.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+import logging
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from tool_search.errors import ConfigurationError, UnsupportedStrategyError
 from tool_search.i18n import LANGUAGES
 
 __all__ = [
+    "AUTO",
+    "KINDS",
+    "KINDS_LISTED",
     "MAX_RESULT_CHARS",
+    "CacheKind",
     "ConversationSettings",
+    "DefinitionsRole",
+    "Dialect",
     "HiddenTools",
     "HistoryLimits",
     "LanguageChoice",
     "ListingForm",
+    "MessageRules",
+    "ProviderKind",
+    "ProviderStrategy",
     "SchemaMode",
+    "SchemaRules",
+    "SearchForm",
+    "StrategyChoice",
+    "StrategyFacts",
+    "StrategyName",
+    "current_strategy_name",
+    "dialect_of",
+    "nearest_kind",
+    "registered_strategy",
 ]
+
+# The kinds of providers: one table for configurations, strings, profiles and commands.
+#
+# And the values of what is known of a provider, for settings and profiles.
+
+
+Dialect = Literal["anthropic", "openai_chat", "openai_responses"]
+SearchForm = Literal["client", "deferred", "hosted"]
+CacheKind = Literal["explicit", "automatic", "none"]
+"""`explicit`: requests mark the prefixes to cache; `automatic`: equal prefixes are cached;
+`none`: nothing is cached."""
+
+MessageRules = Literal["openai", "mistral", "joined", "alternating"]
+"""`mistral`: ids of calls have nine letters or digits, a reply follows results, and it has text
+or calls; `joined`: replies in a row are one; `alternating`: so they are, ids are Mistral's, a
+reply follows results, and the first message is the user's."""
+
+SchemaRules = Literal["json_schema", "moonshot", "acyclic", "plain"]
+"""`moonshot`: the subset of JSON Schema that Moonshot's validator takes; `acyclic`: no schema
+refers back to what it stands in; `plain`: names and types alone."""
+
+KINDS: Mapping[str, Dialect] = MappingProxyType(
+    {
+        "anthropic": "anthropic",
+        "openai-responses": "openai_responses",
+        "openai": "openai_responses",
+        "openai-chat": "openai_chat",
+    }
+)
+"""The dialect of each kind, as a user names it; `_` is read as `-`."""
+
+KINDS_LISTED = "anthropic, openai-responses (or openai), openai-chat"
+
+
+def dialect_of(kind: str) -> Dialect:
+    """Return the dialect that a kind means.
+
+    Raises:
+        ConfigurationError: The kind is unknown; the message names the nearest one.
+
+    >>> dialect_of("openai"), dialect_of("openai_chat")
+    ('openai_responses', 'openai_chat')
+    """
+    found = KINDS.get(str(kind).replace("_", "-"))
+    if found is None:
+        raise ConfigurationError(f"{kind!r} is not a kind of provider: {_allow(kind)}")
+    return found
+
+
+def nearest_kind(word: str) -> str | None:
+    """Return the known kind that a word is most like, or None."""
+    return next(iter(get_close_matches(str(word).replace("_", "-").lower(), KINDS, n=1)), None)
+
+
+def _allow(kind: str) -> str:
+    near = nearest_kind(kind)
+    return f"use one of {KINDS_LISTED}" + (f"; did you mean {near!r}?" if near else "")
+
+
+def _read(value: object) -> object:
+    """Return a setting's dialect; leave what is not text to the type's own check."""
+    if not isinstance(value, str):
+        return value
+    if (found := KINDS.get(value.replace("_", "-"))) is None:
+        raise ValueError(_allow(value))
+    return found
+
+
+ProviderKind = Annotated[Dialect, BeforeValidator(_read)]
+"""A setting that takes each kind of the table and holds its dialect."""
+
+
+# Names of strategies in settings, and the facts that a strategy's class states.
+#
+# The modules of settings and providers know no strategy. They read these facts.
+
+
+StrategyName = str
+"""The name of a strategy; a configuration and a profile check it against the registry."""
+DefinitionsRole = Literal["system", "developer"]
+AUTO: Literal["auto"] = "auto"
+"""The choice that leaves the strategy to what is known of the provider."""
+
+_log = logging.getLogger(__name__)
+# Strategies are above settings in the order of imports, so the registry is named by a string.
+_REGISTRY = "tool_search.core.strategies.base"
+_FORMER_NAMES: Mapping[str, str] = {"late_tools": "tools_in_messages"}
+
+
+class StrategyFacts(Protocol):
+    """The facts that a strategy's class states as class attributes."""
+
+    @property
+    def name(self) -> StrategyName:
+        """The name in configurations and profiles."""
+
+    @property
+    def list_grows(self) -> bool:
+        """True if discoveries are appended to the tool list; False if it stays."""
+
+    @property
+    def sends_definitions_in_messages(self) -> bool:
+        """True if definitions follow the message that found them."""
+
+    @property
+    def definitions_role(self) -> DefinitionsRole:
+        """The role of a message of OpenAI Chat that holds definitions."""
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """The only dialect that can write the requests; None: any."""
+
+    @property
+    def requires(self) -> str:
+        """The model that it needs, for the error; empty: any model will do."""
+
+    @property
+    def rejected_by(self) -> re.Pattern[str] | None:
+        """A service's words if it does not know the feature; None: none are known."""
+
+    @property
+    def uses_limits(self) -> bool:
+        """True if `max_deferred` and `max_tool_bytes` of a profile apply."""
+
+
+def current_strategy_name(name: str) -> str:
+    """Return a strategy's name; for a former name the current one, with a line in the log."""
+    current = _FORMER_NAMES.get(name)
+    if current is None:
+        return name
+    _log.warning("strategy %r is now named %r; the old name still works", name, current)
+    return current
+
+
+def registered_strategy(name: str) -> StrategyFacts:
+    """Return the facts of the strategy that is registered under a name.
+
+    Raises:
+        UnsupportedStrategyError: There is none; the message has the known names.
+    """
+    facts: StrategyFacts = import_module(_REGISTRY).strategy_class(name)
+    return facts
+
+
+def _check_name(name: str) -> str:
+    current = current_strategy_name(name)
+    try:
+        registered_strategy(current)
+    except UnsupportedStrategyError as exc:
+        raise ValueError(str(exc)) from exc
+    return current
+
+
+def _check_choice(name: str) -> str:
+    return name if name == AUTO else _check_name(name)
+
+
+ProviderStrategy = Annotated[str, AfterValidator(_check_name)]
+"""The name of a registered strategy."""
+StrategyChoice = Annotated[str, AfterValidator(_check_choice)]
+"""`auto`, or the name of a registered strategy."""
+
 
 SchemaMode = Literal["full", "skills_like", "tool_search", "auto", "shadow"]
 ListingForm = Literal["auto", "none", "servers", "names", "summaries"]

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.naming import wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.record import Measure, OmissionReason
 from tool_search.core.messages import NoticeCode
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.strategy_facts import StrategyFacts
+from tool_search.core.settings import StrategyFacts
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.providers.known import NO_SIGNATURE
 from tool_search.providers.refusals import Meaning, named_limits, read_answers

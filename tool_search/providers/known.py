@@ -15,9 +15,14 @@ from fnmatch import fnmatchcase
 from typing import Literal, TypedDict, cast
 
 from tool_search.config.providers import ProfileSettings
-from tool_search.core.catalog.names import NameShape
-from tool_search.core.kinds import CacheKind, Dialect, MessageRules, SchemaRules
-from tool_search.core.strategy_facts import ProviderStrategy
+from tool_search.core.catalog.naming import NameShape
+from tool_search.core.settings import (
+    CacheKind,
+    Dialect,
+    MessageRules,
+    ProviderStrategy,
+    SchemaRules,
+)
 
 __all__ = [
     "CLAUDE_MAX_DEFERRED",

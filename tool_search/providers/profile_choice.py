@@ -12,14 +12,16 @@ from urllib.parse import urlsplit
 
 from tool_search.config.bot import ProviderConfig
 from tool_search.config.providers import ProfileSettings
-from tool_search.core.catalog.names import NameRule
-from tool_search.core.kinds import Dialect, SearchForm, dialect_of
+from tool_search.core.catalog.naming import NameRule
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.strategy_facts import (
+from tool_search.core.settings import (
     AUTO,
+    Dialect,
+    SearchForm,
     StrategyChoice,
     StrategyFacts,
     current_strategy_name,
+    dialect_of,
     registered_strategy,
 )
 from tool_search.errors import UnsupportedStrategyError

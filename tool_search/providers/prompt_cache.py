@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tool_search.core.kinds import CacheKind
 from tool_search.core.messages import (
     DeclaredTool,
     Message,
@@ -20,6 +19,7 @@ from tool_search.core.messages import (
     ToolList,
 )
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.settings import CacheKind
 
 __all__ = [
     "LATE_CALL",

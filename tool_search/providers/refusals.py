@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import Literal
 
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 
 __all__ = ["STRATEGY_WORDS", "Answer", "Meaning", "answers_in", "named_limits", "read_answers"]
 

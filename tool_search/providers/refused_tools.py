@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tool_search.catalog.schema.declared import declared_schema
-from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.naming import wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import DeclaredTool
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.strategy_facts import StrategyFacts
+from tool_search.core.settings import StrategyFacts
 
 __all__ = ["SentTools", "refused_tools"]
 

@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tool_search.core.messages import Notice
-from tool_search.core.results import Votes
-from tool_search.core.services import Lesson
+from tool_search.core.services import Lesson, Votes
 from tool_search.errors import StoreError
 from tool_search.search.learned import Evidence, LearnedQueries, evidence_of, source_hash
 from tool_search.stores.backlog import Backlog, within_patience

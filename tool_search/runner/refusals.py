@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tool_search.core.catalog.names import NameRule, wire_name
+from tool_search.core.catalog.naming import NameRule, wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import Notice, Phase, RequestPlan, ToolList
 from tool_search.core.profiles import ProviderProfile

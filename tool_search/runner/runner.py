@@ -21,7 +21,7 @@ from functools import cache, partial
 from tool_search.config.conversation import HistorySettings, ToolSearchConfig
 from tool_search.core.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.core.catalog.naming import NameBook
-from tool_search.core.discovery.state import Discovery
+from tool_search.core.discoveries import Discovery
 from tool_search.core.messages import ContentPart, Notice, user_message
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.strategies import StrategySet, ToolsAssembler, ToolSearchStrategy

@@ -19,10 +19,10 @@ from functools import partial
 
 from tool_search.core.conversation.calls import CallDecision
 from tool_search.core.conversation.record import OF_PICTURES, OmissionReason
-from tool_search.core.discovery.definitions import CALL_TOOL_NAME
-from tool_search.core.discovery.state import Discovery
+from tool_search.core.discoveries import Discovery
 from tool_search.core.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.services import CALL_TOOL_NAME
 from tool_search.core.values.aside import Background, closing
 from tool_search.errors import AllProvidersFailedError, ProviderError
 from tool_search.i18n import text

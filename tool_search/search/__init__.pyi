@@ -3,9 +3,9 @@ from tool_search.search.build import build_index as build_index
 from tool_search.search.evaluation import EvaluationReport as EvaluationReport
 from tool_search.search.evaluation import JudgedQuery as JudgedQuery
 from tool_search.search.evaluation import evaluate as evaluate
-from tool_search.core.results import SearchMatch as SearchMatch
-from tool_search.core.results import SearchResult as SearchResult
-from tool_search.core.results import ToolSearchIndex as ToolSearchIndex
+from tool_search.core.services import SearchMatch as SearchMatch
+from tool_search.core.services import SearchResult as SearchResult
+from tool_search.core.services import ToolSearchIndex as ToolSearchIndex
 from tool_search.search.vectors.cache import VectorCache as VectorCache
 from tool_search.search.vectors.embedder import Embedder as Embedder
 from tool_search.search.vectors.store import VectorStore as VectorStore

@@ -20,7 +20,7 @@ from tool_search.config.engines import (
     installed_engines,
 )
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.results import ToolSearchIndex
+from tool_search.core.services import ToolSearchIndex
 from tool_search.errors import (
     ConfigurationError,
     DuplicateToolError,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from tool_search.core.results import ToolSearchIndex
+from tool_search.core.services import ToolSearchIndex
 
 __all__ = ["EvaluationReport", "JudgedQuery", "evaluate"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.results import ToolSearchIndex
+from tool_search.core.services import ToolSearchIndex
 from tool_search.search.index.explanation import Explanation
 from tool_search.search.index.ranking import RankedIndex
 from tool_search.search.text.documents import FieldName, field_texts

@@ -19,7 +19,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from tool_search.core.results import ToolSearchIndex, Votes
+from tool_search.core.services import ToolSearchIndex, Votes
 from tool_search.search.index.ranking import WeakVote
 from tool_search.search.index.storage import Postings, sum_impacts
 from tool_search.search.text.query import query_terms

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.results import ToolSearchIndex
+from tool_search.core.services import ToolSearchIndex
 from tool_search.i18n import Sentence
 from tool_search.search.evaluation import JudgedQuery
 from tool_search.search.text.documents import tool_terms

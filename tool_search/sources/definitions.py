@@ -8,7 +8,7 @@ from typing import Any
 
 from tool_search.catalog.formats import tool_from_definition
 from tool_search.core.catalog.naming import Source
-from tool_search.core.catalog.text_limits import TextLimits
+from tool_search.core.catalog.schemas import TextLimits
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.values.json import shown
 from tool_search.errors import InvalidToolError

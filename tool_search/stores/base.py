@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from tool_search.core.discovery.state import Discovery
+from tool_search.core.discoveries import Discovery
 from tool_search.search.learned import Evidence
 from tool_search.stores.record import ConversationRecord
 

@@ -16,7 +16,7 @@ from itertools import takewhile
 from operator import is_
 from typing import Literal, NamedTuple
 
-from tool_search.core.discovery.state import Discovery, DiscoveryState
+from tool_search.core.discoveries import Discovery, DiscoveryState
 from tool_search.core.messages import Message
 from tool_search.core.values.json import compact_json, encodable, read_json
 from tool_search.errors import CatalogError, StoreError, UnreadableRecordError

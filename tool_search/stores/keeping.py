@@ -18,9 +18,8 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from tool_search.core.conversation.history import pair_results
-from tool_search.core.conversation.record import KeyedTurn
-from tool_search.core.conversation.thinking import ThinkingRecord
-from tool_search.core.discovery.state import Discovery, DiscoveryState
+from tool_search.core.conversation.record import KeyedTurn, ThinkingRecord
+from tool_search.core.discoveries import Discovery, DiscoveryState
 from tool_search.core.messages import Message, Notice
 from tool_search.core.values.json import encodable
 from tool_search.errors import StoreError, UnreadableRecordError

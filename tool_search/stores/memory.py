@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from tool_search.core.discovery.state import Discovery, DiscoveryState
+from tool_search.core.discoveries import Discovery, DiscoveryState
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import ConversationKey, Grant
 from tool_search.stores.evidence import EvidenceRows, StoredEvidence

@@ -32,12 +32,17 @@ from tool_search.core.conversation.record import (
     Omission,
     OmissionReason,
     ShadowTurn,
+    ThinkingRecord,
 )
 from tool_search.core.conversation.synthetic_searches import InsertionPoint
-from tool_search.core.conversation.thinking import ThinkingRecord
-from tool_search.core.discovery.modes import Mode, ModeDecision, ModeReason
-from tool_search.core.discovery.state import Discovery, DiscoveryWay
-from tool_search.core.discovery.tool_order import ToolOrderRecord
+from tool_search.core.discoveries import (
+    Discovery,
+    DiscoveryWay,
+    Mode,
+    ModeDecision,
+    ModeReason,
+    ToolOrderRecord,
+)
 from tool_search.core.messages import (
     ContentPart,
     ImagePart,

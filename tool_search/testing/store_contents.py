@@ -8,9 +8,14 @@ from dataclasses import replace
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.conversation.record import BegunCall, KeyedTurn, ShadowTurn, message_digest
-from tool_search.core.conversation.thinking import ThinkingRecord
-from tool_search.core.discovery.state import Discovery
+from tool_search.core.conversation.record import (
+    BegunCall,
+    KeyedTurn,
+    ShadowTurn,
+    ThinkingRecord,
+    message_digest,
+)
+from tool_search.core.discoveries import Discovery
 from tool_search.core.messages import ImagePart, Message, NativeReply, TextPart, ToolCall
 from tool_search.providers.profile_choice import profile_for
 from tool_search.runner.session.session import ToolSearchSession

@@ -23,7 +23,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
 
-from tool_search.core.discovery.state import Discovery
+from tool_search.core.discoveries import Discovery
 from tool_search.search.learned import (
     DAY_S,
     HALF_LIFE_S,

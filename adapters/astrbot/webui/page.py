@@ -16,7 +16,7 @@ from tool_search.adapters.astrbot.webui.activity import Activity, Moment
 from tool_search.catalog.near_copies import copies_of
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.discovery.modes import tool_tokens
+from tool_search.core.discoveries import tool_tokens
 from tool_search.i18n import language_of_locale
 from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.discovery.search_tool import clean_description

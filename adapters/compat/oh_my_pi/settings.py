@@ -12,7 +12,7 @@ from tool_search.config.conversation import ToolSearchConfig
 from tool_search.config.search import AnswerForm, SearchSettings
 from tool_search.core.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.discovery.modes import resolve_mode
+from tool_search.core.discoveries import resolve_mode
 from tool_search.errors import ConfigurationError
 
 __all__ = ["DEFAULT_LIMIT", "SEARCH_TOOL_NAME", "DiscoveryMode", "DiscoverySettings"]

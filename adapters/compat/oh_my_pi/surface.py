@@ -41,8 +41,7 @@ from tool_search.adapters.compat.oh_my_pi.tool import SearchToolBm25
 from tool_search.adapters.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.discovery.state import DiscoveryState
-from tool_search.core.discovery.tool_order import ToolOrder
+from tool_search.core.discoveries import DiscoveryState, ToolOrder
 from tool_search.core.values.clean_text import named
 from tool_search.errors import InvalidToolError
 from tool_search.i18n import Language, text

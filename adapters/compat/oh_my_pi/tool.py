@@ -29,7 +29,7 @@ from tool_search.adapters.compat.oh_my_pi.settings import DEFAULT_LIMIT, SEARCH_
 from tool_search.adapters.compat.weighted_bm25 import RankedTool
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.results import (
+from tool_search.core.services import (
     OhMyPiMatch,
     OhMyPiResult,
     SearchResult,

@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 
 from tests.adapters.contract import QUESTION, WEATHER, plan_of
 from tool_search.adapters.anthropic.wire import encode, encode_tools, to_wire
-from tool_search.core.catalog.names import NameRule
+from tool_search.core.catalog.naming import NameRule
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import (
     DeclaredTool,

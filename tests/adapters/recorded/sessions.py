@@ -21,10 +21,10 @@ from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.calls import AnsweredCall, CallResult
-from tool_search.core.kinds import Dialect
 from tool_search.core.messages import Message, RequestPlan, ToolCall
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
+from tool_search.core.settings import Dialect
 from tool_search.providers.base import ReplyEnd
 from tool_search.providers.profile_choice import profile_for
 from tool_search.runner.session.session import ToolSearchSession

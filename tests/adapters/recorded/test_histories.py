@@ -19,7 +19,7 @@ from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import Message
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 from tool_search.i18n import LANGUAGES, text
 from tool_search.providers.profile_choice import profile_for
 from tool_search.runner.session.session import ToolSearchSession

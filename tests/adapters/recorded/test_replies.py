@@ -21,8 +21,8 @@ from tool_search.adapters.sdk.reply_stream import reply_events
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.kinds import Dialect
 from tool_search.core.messages import Message
+from tool_search.core.settings import Dialect
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 from tool_search.providers.profile_choice import profile_for
 from tool_search.runner.session.session import ToolSearchSession

@@ -15,7 +15,7 @@ from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import history as openai_responses_history
 from tool_search.adapters.openai_responses import reply as openai_responses_reply
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 
 RECORDED = Path(__file__).parents[4] / "shared" / "recorded"
 REASON = "the recorded traffic is not there: ../shared/recorded beside the checkout"

@@ -18,8 +18,7 @@ from tool_search.catalog.schema.renaming import ArgumentKeys, Twice, named_keys,
 from tool_search.catalog.schema.repair import Changes, SchemaChange, repaired
 from tool_search.catalog.schema.soundness import is_sound
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.catalog.parameters import MAX_SCHEMA_BYTES
-from tool_search.core.catalog.tool import Tool, schema_of
+from tool_search.core.catalog.tool import MAX_SCHEMA_BYTES, Tool, schema_of
 from tool_search.core.values.json import JSON, compact_json
 
 __all__ = ["DeclaredSchema", "declare", "declared_schema", "schema_json", "text_bytes"]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tool_search.core.catalog.parameters import COMBINATORS
+from tool_search.core.catalog.tool import COMBINATORS
 from tool_search.core.values.json import JSON
 
 __all__ = [

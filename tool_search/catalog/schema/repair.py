@@ -37,7 +37,7 @@ from tool_search.catalog.schema.vocabulary import (
     mended_value,
     modern,
 )
-from tool_search.core.catalog.parameters import TYPES, read_type
+from tool_search.core.catalog.tool import TYPES, read_type
 
 __all__ = ["Changes", "SchemaChange", "loosen", "repaired"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tool_search.catalog.schema.keys import is_wire_key
 from tool_search.catalog.schema.vocabulary import MAX_VALUES
-from tool_search.core.catalog.parameters import TYPES
+from tool_search.core.catalog.tool import TYPES
 
 __all__ = ["is_sound"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tool_search.config.bot import ProviderConfig
-from tool_search.core.kinds import dialect_of
+from tool_search.core.settings import dialect_of
 from tool_search.providers.base import Usage
 from tool_search.providers.known import OWN_HOSTS
 

@@ -13,8 +13,7 @@ from time import perf_counter
 
 from tool_search.catalog.schema.declared import schema_json
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.catalog.tokens import estimate_tokens
-from tool_search.core.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool, estimate_tokens
 from tool_search.core.messages import ContentPart, Message, ReferencePart, RequestPlan, TextPart
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.values.aside import closing

@@ -9,8 +9,8 @@ from typing import Any
 
 from tool_search.cli.doctor.examined import Examined
 from tool_search.cli.doctor.requests import figures_of, planned_request
-from tool_search.core.catalog.tokens import estimate_tokens
-from tool_search.core.discovery.modes import Mode, tool_tokens
+from tool_search.core.catalog.tool import estimate_tokens
+from tool_search.core.discoveries import Mode, tool_tokens
 from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import SessionError
 from tool_search.providers.prompt_cache import cache_plan

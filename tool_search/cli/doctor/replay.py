@@ -10,9 +10,9 @@ from tool_search.catalog.near_copies import copies_of
 from tool_search.cli.doctor.requests import figures_of, planned_request
 from tool_search.config.bot import BotConfig
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.catalog.tokens import estimate_tokens
+from tool_search.core.catalog.tool import estimate_tokens
 from tool_search.core.conversation.record import message_digest
-from tool_search.core.discovery.modes import tool_tokens
+from tool_search.core.discoveries import tool_tokens
 from tool_search.core.messages import Message
 from tool_search.core.profiles import ProviderProfile
 from tool_search.search import ToolSearchIndex, build_index

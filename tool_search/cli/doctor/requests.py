@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.discovery.modes import ModeDecision, tool_tokens
-from tool_search.core.discovery.state import Discovery
+from tool_search.core.discoveries import Discovery, ModeDecision, tool_tokens
 from tool_search.core.messages import Notice, ReferencePart, RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.errors import SessionError

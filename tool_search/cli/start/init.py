@@ -14,7 +14,7 @@ from tool_search.cli.exits import fitting, say, tell
 from tool_search.cli.start.files import MODELS, bot_tools, bot_yaml
 from tool_search.cli.terminal.language import spoken, wrong_use
 from tool_search.cli.terminal.usage import near
-from tool_search.core.kinds import KINDS, dialect_of
+from tool_search.core.settings import KINDS, dialect_of
 from tool_search.errors import ConfigurationError
 
 __all__ = ["init_command"]

@@ -10,9 +10,15 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, TypedDict, TypeVar
 
-from tool_search.core.catalog.names import NAME_RULES, wire_name
-from tool_search.core.catalog.naming import NameBook, Source, name_tools, reserved_keys
-from tool_search.core.catalog.text_limits import TextLimits
+from tool_search.core.catalog.naming import (
+    NAME_RULES,
+    NameBook,
+    Source,
+    name_tools,
+    reserved_keys,
+    wire_name,
+)
+from tool_search.core.catalog.schemas import TextLimits
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.values.json import json_bytes
 from tool_search.errors import DuplicateToolError, InvalidToolError

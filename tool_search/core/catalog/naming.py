@@ -1,25 +1,160 @@
-"""The canonical name of each tool, and the owner of each name.
-
-A plain name belongs to the tool that was listed first under it. A later tool of that
-name becomes `server__tool`, then `server__tool_2`, and so does one whose name looks like
-another's, is another's wire name, or claims another server. A name that a book has given
-is never given to another tool, so that a call runs the tool that was shown.
-"""
+"""Names of tools: their ids, one canonical name each, and their names on the wire."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Protocol
+from itertools import count
+from typing import Literal, NamedTuple, Protocol, get_args
 
-from tool_search.core.catalog.names import NAME_RULES, wire_name
-from tool_search.core.values.clean_text import clean_name
-from tool_search.core.values.look_alikes import look_alike_keys, loose_key
+from tool_search.core.values.clean_text import clean_name, look_alike_keys, loose_key
+from tool_search.core.values.json import shown
+from tool_search.errors import InvalidToolError
 
-__all__ = ["RESERVED_NAMES", "NameBook", "Named", "Naming", "Source", "name_tools", "reserved_keys"]
+__all__ = [
+    "COMMON",
+    "NAME_RULES",
+    "RESERVED_NAMES",
+    "NameBook",
+    "NameRule",
+    "NameShape",
+    "Named",
+    "Naming",
+    "Source",
+    "ToolId",
+    "name_tools",
+    "normal_tags",
+    "parse_tool_id",
+    "reserved_keys",
+    "tool_id",
+    "unique_id",
+    "wire_id",
+    "wire_name",
+]
+
+# A tool's name in a dialect: a function of the canonical name and of names that a service keeps.
+#
+# So a name never changes when the catalog does.
+# Sources: Anthropic, "Tool use", `tools[].name`, and 64 characters for a
+# `tool_reference`; OpenAI, "Function calling", `function.name`.
+
+
+NameShape = Literal["common", "identifier"]
+"""`common`: `[a-zA-Z0-9_-]{1,64}`; `identifier`: the same, not starting with `-` or a digit, and of
+at least three characters (Moonshot AI, Tool Use: `^[a-zA-Z_][a-zA-Z0-9-_]{2,63}$`)."""
+
+
+class NameRule(NamedTuple):
+    """The names that a service takes.
+
+    Attributes:
+        shape: Their characters and length.
+        kept: Names that the service keeps for itself, sorted.
+    """
+
+    shape: NameShape = "common"
+    kept: tuple[str, ...] = ()
+
+    def keeping(self, *names: str) -> NameRule:
+        """Return the rule of a service that keeps these names too."""
+        return self._replace(kept=tuple(sorted({*self.kept, *names})))
+
+
+COMMON = NameRule()
+NAME_RULES = tuple(NameRule(shape) for shape in get_args(NameShape))
+"""The rule of each shape, without kept names."""
+
+_SEARCH = "tool_search"
+_OTHER_SEARCH = "find_tools"
+
+_MAX_CHARS = 64
+_INVALID = re.compile(r"[^a-zA-Z0-9_-]")
+_SHORTENED = re.compile(r"_[0-9a-f]{8}\Z")
+_IDENTIFIER = re.compile(r"[a-zA-Z_].{2}")
+_MAX_ID_CHARS = 40
+
+
+@lru_cache(maxsize=65_536)
+def wire_name(name: str, rule: NameRule = COMMON) -> str:
+    """Return the name as a provider takes it.
+
+    Invalid characters become `_`. If anything was replaced or cut, eight hexadecimal
+    digits of the canonical name's SHA-256 are appended. A name that ends as if they were
+    appended already is treated alike: it could be another tool's wire name. So is a name that
+    the service keeps, but for `tool_search`, which is `find_tools` there.
+
+    >>> wire_name("get_weather"), wire_name("files.read")
+    ('get_weather', 'files_read_601e4eb6')
+    >>> wire_name("tool_search", COMMON.keeping("tool_search"))
+    'find_tools'
+    """
+    plain = _INVALID.sub("_", name)
+    if rule.shape == "identifier" and not _IDENTIFIER.match(plain):
+        plain = f"t_{plain}"
+    if plain == name and 0 < len(name) <= _MAX_CHARS and not _SHORTENED.search(name):
+        if not rule.kept:
+            return name
+        is_other = _SEARCH in rule.kept and _OTHER_SEARCH not in rule.kept
+        if is_other and name == _SEARCH:
+            return _OTHER_SEARCH
+        if name not in rule.kept and not (is_other and name == _OTHER_SEARCH):
+            return name
+    return f"{plain[: _MAX_CHARS - 9]}_{_digest(name)}"
+
+
+@lru_cache(maxsize=65_536)
+def wire_id(call_id: str) -> str:
+    """Return a call's id as every provider takes it: `[a-zA-Z0-9_-]{1,40}`.
+
+    Anthropic refuses other characters, OpenAI Chat more than 40 of them, and
+    some compatible providers write ids such as `functions.get_weather:0`.
+    """
+    plain = _INVALID.sub("_", call_id)
+    if plain == call_id and 0 < len(call_id) <= _MAX_ID_CHARS:
+        return call_id
+    return f"{plain[: _MAX_ID_CHARS - 9]}_{_digest(call_id)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def unique_id(
+    call_id: str, taken: Container[str], numbers: MutableMapping[str, int] | None = None
+) -> str:
+    """Return the id, with a number appended if it is empty or already taken.
+
+    Providers require ids to be unique in a whole request; some models repeat `call_0`.
+
+    Args:
+        call_id: The id as the model gave it.
+        taken: The ids of other calls.
+        numbers: The last number of each id that repeats, kept from call to call: without
+            it, thousands of calls under one id would each count from 2 again.
+    """
+    if call_id and call_id not in taken:
+        return call_id
+    start = 2 if numbers is None else numbers.get(call_id, 1) + 1
+    for number in count(start):
+        numbered = f"{call_id or 'call'}_{number}"
+        if numbered not in taken:
+            break
+    if numbers is not None:
+        numbers[call_id] = number
+    return numbered
+
+
+# The canonical name of each tool, and the owner of each name.
+#
+# A plain name belongs to the tool that was listed first under it. A later tool of that
+# name becomes `server__tool`, then `server__tool_2`, and so does one whose name looks like
+# another's, is another's wire name, or claims another server. A name that a book has given
+# is never given to another tool, so that a call runs the tool that was shown.
+
 
 Source = tuple[str | None, str]
 """A tool's server, and the name under which that lists it: this never changes.
@@ -266,3 +401,95 @@ def _label(server: str | None) -> str:
     """Return a server's name as the beginning of a tool's."""
     visible = "".join(char if char.isprintable() else " " for char in clean_name(server or ""))
     return " ".join(visible.split())[:_MAX_LABEL_CHARS] or _UNNAMED_SERVER
+
+
+# Ids of tools in a registry, and the form of their tags.
+#
+# An id is `name`, `namespace:name` or `namespace:name:version`; a version without a namespace
+# is not a part of it. A colon or percent sign inside a part is written as in a URL, so that
+# each id has one reading.
+#
+# Source: tooldiscovery and toolfoundation, https://github.com/jonwraymond/toolfoundation,
+# package `model`.
+
+
+_MAX_PARTS = 3
+_MAX_TAGS = 20
+_MAX_TAG_CHARS = 64
+_UNFIT_IN_TAG = re.compile(r"[^a-z0-9_.-]")
+
+
+class ToolId(NamedTuple):
+    """The parts of a tool's id.
+
+    Attributes:
+        namespace: The namespace, or None.
+        name: The tool's name.
+        version: The version, or None; only an id with a namespace has one.
+    """
+
+    namespace: str | None
+    name: str
+    version: str | None = None
+
+    def __str__(self) -> str:
+        return tool_id(*self)
+
+
+def tool_id(namespace: str | None, name: str, version: str | None = None) -> str:
+    """Return the id of a tool.
+
+    >>> tool_id("git", "status"), tool_id("git", "status", "2.0"), tool_id(None, "status", "2.0")
+    ('git:status', 'git:status:2.0', 'status')
+    """
+    parts = (namespace, name, version) if namespace else (name,)
+    return ":".join(_escape(part) for part in parts if part)
+
+
+def parse_tool_id(text: str) -> ToolId:
+    """Return the parts of an id.
+
+    Raises:
+        InvalidToolError: It has more than two colons, or an empty part.
+
+    >>> parse_tool_id("git:status:2.0")
+    ToolId(namespace='git', name='status', version='2.0')
+    """
+    if not isinstance(text, str):
+        raise InvalidToolError(f"a tool's id must be a string, not {shown(text)}")
+    parts = text.split(":")
+    if len(parts) > _MAX_PARTS or not all(parts):
+        raise InvalidToolError(
+            f"invalid tool id {shown(text)}: an id is name, namespace:name or "
+            "namespace:name:version, without empty parts"
+        )
+    first, *rest = map(_unescape, parts)
+    return ToolId(first, *rest) if rest else ToolId(None, first)
+
+
+def normal_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return tags in the form in which a registry compares and lists them.
+
+    Lower case, spaces as `-`, of `a-z0-9-_.` only, at most 64 characters each; at most 20,
+    without empty or repeated ones.
+
+    >>> normal_tags(["  Source Control ", "git", "GIT", "a/b", "!"])
+    ('source-control', 'git', 'ab')
+    """
+    found: dict[str, None] = {}
+    for tag in tags:
+        joined = "-".join(tag.lower().split())
+        written = _UNFIT_IN_TAG.sub("", joined)[:_MAX_TAG_CHARS]
+        if written:
+            found.setdefault(written)
+        if len(found) == _MAX_TAGS:
+            break
+    return tuple(found)
+
+
+def _escape(part: str) -> str:
+    return part.replace("%", "%25").replace(":", "%3A")
+
+
+def _unescape(part: str) -> str:
+    return part.replace("%3A", ":").replace("%25", "%")

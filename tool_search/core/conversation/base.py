@@ -7,24 +7,25 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.naming import wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.calls import (
     CallResolver,
     allowed_to_all,
     denial_of_roles,
 )
-from tool_search.core.conversation.denied_tools import LeftOut, referred_names
-from tool_search.core.conversation.record import ConversationState
+from tool_search.core.conversation.record import (
+    ConversationState,
+    LeftOut,
+    PrefixBoundThinking,
+    referred_names,
+)
 from tool_search.core.conversation.synthetic_searches import InsertionPoint
-from tool_search.core.conversation.thinking import PrefixBoundThinking
 from tool_search.core.conversation.tools import ToolState
-from tool_search.core.discovery.definitions import CALL_TOOL_NAME, instructed
-from tool_search.core.discovery.modes import Mode, ModeDecision
-from tool_search.core.discovery.state import DiscoveryState
+from tool_search.core.discoveries import DiscoveryState, Mode, ModeDecision
 from tool_search.core.messages import KeptWork, Message, Phase, RequestPlan
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.services import SearchesCatalogs
+from tool_search.core.services import CALL_TOOL_NAME, SearchesCatalogs, instructed
 from tool_search.core.settings import ConversationSettings
 from tool_search.core.strategies import PlanInput, StrategySet, ToolsAssembler, ToolSearchStrategy
 from tool_search.i18n import Language, text

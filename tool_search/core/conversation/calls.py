@@ -12,11 +12,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.catalog.names import NAME_RULES, wire_name
+from tool_search.core.catalog.naming import NAME_RULES, wire_name
 from tool_search.core.catalog.schemas import Schemas, TooComplexError
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.discovery.definitions import clean_match
-from tool_search.core.discovery.state import DiscoveryState
+from tool_search.core.discoveries import DiscoveryState
 from tool_search.core.messages import (
     ContentPart,
     ImagePart,
@@ -26,13 +25,10 @@ from tool_search.core.messages import (
     plain_text,
     user_message,
 )
-from tool_search.core.results import SearchMatch, SearchResult
-from tool_search.core.services import SearchTool
-from tool_search.core.strategies.arguments import inner_call, under_own_keys
-from tool_search.core.values.arguments import read_arguments
-from tool_search.core.values.clean_text import quoted
-from tool_search.core.values.json import compact_json, encodable, read_json
-from tool_search.core.values.look_alikes import look_alike_keys
+from tool_search.core.services import SearchMatch, SearchResult, SearchTool, clean_match
+from tool_search.core.strategies.history import inner_call, under_own_keys
+from tool_search.core.values.clean_text import look_alike_keys, quoted
+from tool_search.core.values.json import compact_json, encodable, read_arguments, read_json
 from tool_search.i18n import Language, text
 
 __all__ = [

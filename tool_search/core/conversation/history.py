@@ -8,8 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
-from tool_search.core.catalog.names import unique_id
-from tool_search.core.kinds import Dialect
+from tool_search.core.catalog.naming import unique_id
 from tool_search.core.messages import (
     ImagePart,
     Message,
@@ -19,7 +18,8 @@ from tool_search.core.messages import (
     TextPart,
     ToolCall,
 )
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
+from tool_search.core.settings import Dialect
 from tool_search.core.values.json import compact_json, shown
 from tool_search.errors import SessionError
 

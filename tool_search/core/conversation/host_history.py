@@ -14,7 +14,7 @@ from tool_search.core.conversation.history import (
 from tool_search.core.conversation.record import ConversationState
 from tool_search.core.conversation.synthetic_searches import InsertionPoint, SyntheticSearches
 from tool_search.core.conversation.tools import ToolState
-from tool_search.core.discovery.state import DiscoveryState
+from tool_search.core.discoveries import DiscoveryState
 from tool_search.core.messages import Message
 from tool_search.i18n import text
 

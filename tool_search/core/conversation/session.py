@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.naming import wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.base import ToolConversation
 from tool_search.core.conversation.calls import (
@@ -24,7 +24,6 @@ from tool_search.core.conversation.calls import (
     allowed_to_all,
     result_message,
 )
-from tool_search.core.conversation.denied_tools import shown_tools
 from tool_search.core.conversation.history import (
     MessageLog,
     checked,
@@ -33,10 +32,9 @@ from tool_search.core.conversation.history import (
     with_own_ids,
     without_blocks,
 )
-from tool_search.core.conversation.record import ConversationState
+from tool_search.core.conversation.record import ConversationState, shown_tools
 from tool_search.core.conversation.synthetic_searches import SyntheticSearches
-from tool_search.core.discovery.modes import ModeDecision
-from tool_search.core.discovery.state import Discovery
+from tool_search.core.discoveries import Discovery, ModeDecision
 from tool_search.core.exports import moved_to_top
 from tool_search.core.messages import (
     ContentPart,
@@ -48,11 +46,10 @@ from tool_search.core.messages import (
     user_message,
 )
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import Votes
-from tool_search.core.services import Lesson, SearchesCatalogs
+from tool_search.core.services import Lesson, SearchesCatalogs, Votes
 from tool_search.core.settings import ConversationSettings, HiddenTools
 from tool_search.core.strategies import ToolsAssembler, ToolSearchStrategy
-from tool_search.core.values.look_alikes import look_alike_keys
+from tool_search.core.values.clean_text import look_alike_keys
 from tool_search.errors import SessionError
 from tool_search.i18n import text
 

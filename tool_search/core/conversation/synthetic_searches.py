@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.history import with_searches_named
-from tool_search.core.discovery.definitions import clean_match
 from tool_search.core.messages import Message, ToolCall
-from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.services import SearchMatch, SearchResult, clean_match
 from tool_search.core.values.json import compact_json
 from tool_search.i18n import Language, text
 

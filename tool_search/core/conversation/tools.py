@@ -11,17 +11,29 @@ from dataclasses import dataclass, replace
 
 from tool_search.core.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.core.catalog.naming import NameBook, Source
-from tool_search.core.catalog.text_limits import TextLimits
+from tool_search.core.catalog.schemas import TextLimits
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.record import ConversationState
-from tool_search.core.discovery.definitions import CALL_TOOL_NAME, call_tool_definition
-from tool_search.core.discovery.modes import Mode, ModeDecision, ModeReason, resolve_mode
-from tool_search.core.discovery.state import DiscoveryState
-from tool_search.core.discovery.tool_order import OWN_TOOLS, ToolOrder, core_room
+from tool_search.core.discoveries import (
+    OWN_TOOLS,
+    DiscoveryState,
+    Mode,
+    ModeDecision,
+    ModeReason,
+    ToolOrder,
+    core_room,
+    resolve_mode,
+)
 from tool_search.core.messages import Notice, NoticeCode
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import ToolSearchIndex, Votes
-from tool_search.core.services import SearchesCatalogs, SearchTool
+from tool_search.core.services import (
+    CALL_TOOL_NAME,
+    SearchesCatalogs,
+    SearchTool,
+    ToolSearchIndex,
+    Votes,
+    call_tool_definition,
+)
 from tool_search.core.settings import ConversationSettings, SchemaMode
 from tool_search.errors import SearchError, SessionError
 from tool_search.i18n import Language, language_of

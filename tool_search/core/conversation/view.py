@@ -26,21 +26,17 @@ from tool_search.core.conversation.calls import CallDecision, RunCall, denial_of
 from tool_search.core.conversation.host_history import HostHistory
 from tool_search.core.conversation.record import ConversationState
 from tool_search.core.conversation.synthetic_searches import InsertionPoint
-from tool_search.core.discovery.definitions import instructed
-from tool_search.core.discovery.modes import ModeDecision
-from tool_search.core.discovery.state import DiscoveryWay
+from tool_search.core.discoveries import DiscoveryWay, ModeDecision
 from tool_search.core.exports import moved_to_top
 from tool_search.core.messages import Message, Notice, RequestPlan, ToolCall, ToolList
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchResult, Votes
-from tool_search.core.services import Lesson, SearchesCatalogs
+from tool_search.core.services import Lesson, SearchesCatalogs, SearchResult, Votes, instructed
 from tool_search.core.settings import ConversationSettings, HiddenTools
 from tool_search.core.strategies import (
     BridgeToolSearchStrategy,
     ToolsAssembler,
 )
-from tool_search.core.values.arguments import read_arguments
-from tool_search.core.values.json import compact_json
+from tool_search.core.values.json import compact_json, read_arguments
 from tool_search.errors import ConfigurationError
 from tool_search.i18n import text
 

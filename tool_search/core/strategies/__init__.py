@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from tool_search.core.strategies.base import ToolSearchStrategy
-from tool_search.core.strategies.claude import ClaudeToolSearchStrategy
-from tool_search.core.strategies.generic import BridgeToolSearchStrategy, GenericToolSearchStrategy
-from tool_search.core.strategies.history import DeclaredNames
-from tool_search.core.strategies.openai_responses import (
-    OpenAIResponsesToolSearchStrategy,
-    ToolsInMessagesToolSearchStrategy,
-)
-from tool_search.core.strategies.plan_input import PlanInput
-from tool_search.core.strategies.planning import StrategySet
-from tool_search.core.strategies.registry import (
+from tool_search.core.strategies.base import (
     STRATEGY_GROUP,
+    StrategySet,
+    ToolSearchStrategy,
     register_strategy,
     strategy_class,
     strategy_names,
+)
+from tool_search.core.strategies.claude import ClaudeToolSearchStrategy
+from tool_search.core.strategies.generic import BridgeToolSearchStrategy, GenericToolSearchStrategy
+from tool_search.core.strategies.history import DeclaredNames, PlanInput
+from tool_search.core.strategies.openai_responses import (
+    OpenAIResponsesToolSearchStrategy,
+    ToolsInMessagesToolSearchStrategy,
 )
 from tool_search.core.strategies.tool_lists import ToolsAssembler
 

@@ -15,13 +15,16 @@ A strategy of your own declares tools and formats search results::
 
 from __future__ import annotations
 
+import inspect
 import re
 from abc import ABC, abstractmethod
-from dataclasses import replace
-from typing import ClassVar
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, ClassVar, TypeVar
 
-from tool_search.core.catalog.names import wire_name
-from tool_search.core.kinds import Dialect
+from tool_search.core.catalog.naming import wire_name
 from tool_search.core.messages import (
     Message,
     Phase,
@@ -32,18 +35,34 @@ from tool_search.core.messages import (
     TextPart,
     ToolList,
 )
-from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.services import SearchMatch, SearchResult
+from tool_search.core.settings import AUTO, DefinitionsRole, Dialect
 from tool_search.core.strategies.history import (
     DeclaredNames,
     DefinitionRenderer,
     MessageRenderer,
+    PlanInput,
     RenderedHistory,
+    history_as_text,
+    read_result,
 )
-from tool_search.core.strategies.plan_input import PlanInput, read_result
 from tool_search.core.strategies.tool_lists import ToolsAssembler
-from tool_search.core.strategy_facts import DefinitionsRole
+from tool_search.errors import (
+    ConfigurationError,
+    SessionError,
+    ToolSearchError,
+    UnsupportedStrategyError,
+)
+from tool_search.i18n import text
 
-__all__ = ["ToolSearchStrategy"]
+__all__ = [
+    "STRATEGY_GROUP",
+    "StrategySet",
+    "ToolSearchStrategy",
+    "register_strategy",
+    "strategy_class",
+    "strategy_names",
+]
 
 
 class ToolSearchStrategy(ABC):
@@ -248,3 +267,220 @@ def _callable_match(
     described = match.description or tool.description
     schema = conversation.schemas.declared(tool).schema
     return replace(match, name=name, description=described, parameters=schema)
+
+
+STRATEGY_GROUP = "tool_search.core.strategies"
+"""The entry point group in which a distribution names its strategy class, under its name::
+
+    [project.entry-points."tool_search.core.strategies"]
+    mine = "my_package.strategy:MyStrategy"
+
+It is imported when the name is first used.
+"""
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_StrategyT = TypeVar("_StrategyT", bound=ToolSearchStrategy)
+_registered: dict[str, type[ToolSearchStrategy]] = {}
+
+
+def register_strategy(cls: type[_StrategyT]) -> type[_StrategyT]:
+    """Register a strategy under its `name`, and return it; usable as a decorator.
+
+    A class that is registered already stays so.
+
+    Raises:
+        ConfigurationError: It is not a strategy that can be used, or another class has
+            its name.
+    """
+    problem = _class_problem(cls)
+    if problem:
+        raise ConfigurationError(f"cannot register {cls!r} as a strategy: {problem}")
+    known = _registered.setdefault(cls.name, cls)
+    if known is not cls:
+        raise ConfigurationError(
+            f"two strategies have the name {cls.name!r}: {_path(known)} and {_path(cls)}; "
+            "give one another name, or pass it to one session or runner by strategies="
+        )
+    return cls
+
+
+def strategy_names() -> tuple[str, ...]:
+    """Return the known names: registered ones first, then those of installed distributions."""
+    installed = sorted(entry.name for entry in entry_points(group=STRATEGY_GROUP))
+    return tuple(dict.fromkeys((*_registered, *installed)))
+
+
+def strategy_class(name: str) -> type[ToolSearchStrategy]:
+    """Return the strategy of a name.
+
+    Raises:
+        UnsupportedStrategyError: No strategy has it; the message has the known names.
+        ConfigurationError: An installed distribution names what is not this strategy.
+    """
+    known = _registered.get(name)
+    if known is not None:
+        return known
+    installed = tuple(entry_points(group=STRATEGY_GROUP, name=name))
+    if installed:
+        return _load(installed)
+    names = strategy_names()
+    nearest = get_close_matches(name, names, n=1)
+    hint = f"the nearest is {nearest[0]!r}; " if nearest else ""
+    raise UnsupportedStrategyError(
+        f"no strategy is named {name!r}; {hint}known: {', '.join(map(repr, names))}; "
+        "register another with tool_search.register_strategy"
+    )
+
+
+def _load(entries: tuple[EntryPoint, ...]) -> type[ToolSearchStrategy]:
+    entry = entries[0]
+    if len({each.value for each in entries}) > 1:
+        values = " and ".join(sorted(each.value for each in entries))
+        raise ConfigurationError(
+            f"two installed strategies have the name {entry.name!r}: {values}; remove one"
+        )
+    try:
+        loaded: Any = entry.load()
+    except (ImportError, AttributeError) as exc:
+        raise ConfigurationError(
+            f"the installed strategy {entry.name!r} ({entry.value}) cannot be imported: {exc}"
+        ) from exc
+    if getattr(loaded, "name", None) != entry.name:
+        raise ConfigurationError(
+            f"the installed strategy {entry.name!r} ({entry.value}) must have this name, not "
+            f"{getattr(loaded, 'name', None)!r}"
+        )
+    return register_strategy(loaded)
+
+
+def _class_problem(cls: Any) -> str:
+    """Return why a class cannot be used as a strategy; empty if it can."""
+    if not (isinstance(cls, type) and issubclass(cls, ToolSearchStrategy)):
+        return "it must be a subclass of ToolSearchStrategy"
+    name = getattr(cls, "name", None)
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name == AUTO:
+        return (
+            f"its name is {name!r}; it must be a letter and up to 63 letters, digits, '_' or '-', "
+            f"and not {AUTO!r}"
+        )
+    if inspect.isabstract(cls):
+        return f"it must define {', '.join(sorted(cls.__abstractmethods__))}"
+    return ""
+
+
+def _path(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+# The strategies of one session, and their plans, checked: some are programs of users.
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckedList:
+    """A list that was found valid, kept with what that depends on."""
+
+    tools: ToolList
+
+
+class StrategySet:
+    """The strategies of one session: its own first, then the registered ones.
+
+    Args:
+        own: Strategies that win over registered ones of their name.
+        assembler: The maker of tool lists that registered ones share.
+
+    Raises:
+        ConfigurationError: One is not a strategy, or two have the same name.
+    """
+
+    def __init__(self, own: Iterable[ToolSearchStrategy], assembler: ToolsAssembler) -> None:
+        self._assembler = assembler
+        self._made: dict[str, ToolSearchStrategy] = {}
+        for strategy in own:
+            # A session is public: what a program passes is not type-checked.
+            given: object = strategy
+            if not isinstance(given, ToolSearchStrategy):
+                raise ConfigurationError(
+                    f"strategies has {given!r}; it must hold instances of ToolSearchStrategy"
+                )
+            if strategy.name in self._made:
+                raise ConfigurationError(f"strategies has two of the name {strategy.name!r}")
+            self._made[strategy.name] = strategy
+
+    def get(self, name: str) -> ToolSearchStrategy:
+        """Return the strategy of a name.
+
+        Raises:
+            UnsupportedStrategyError: No strategy has it.
+        """
+        made = self._made.get(name)
+        if made is None:
+            made = self._made[name] = strategy_class(name)(self._assembler)
+        return made
+
+    def plan(self, conversation: PlanInput, *, phase: Phase) -> RequestPlan:
+        """Return the next request by the strategy that the conversation's profile names.
+
+        Raises:
+            UnsupportedStrategyError: No strategy has the name, or the provider does not
+                speak its dialect.
+            SessionError: The strategy failed, or it declares a tool twice or a tool that
+                the catalog lacks.
+        """
+        profile = conversation.profile
+        strategy = self.get(profile.strategy)
+        if strategy.dialect not in (None, profile.dialect):
+            raise UnsupportedStrategyError(
+                f"strategy {strategy.name!r} needs type {strategy.dialect}, not "
+                f"{profile.dialect!r} (model {profile.model!r}); use auto, generic or bridge "
+                "for this provider"
+            )
+        if not profile.declares_tools(phase):
+            return _plan_without_tools(strategy, conversation, phase)
+        try:
+            plan = strategy.plan(conversation, phase=phase)
+        except ToolSearchError:
+            raise
+        except Exception as exc:
+            raise SessionError(
+                f"strategy {strategy.name!r} failed to plan a request: {type(exc).__name__}: "
+                f"{exc}; correct the strategy, or choose another one for this provider"
+            ) from exc
+        _require_valid(strategy.name, plan.tools, conversation)
+        return plan if plan.own_facts is not None else replace(plan, own_facts=type(strategy))
+
+
+def _plan_without_tools(
+    strategy: ToolSearchStrategy, conversation: PlanInput, phase: Phase
+) -> RequestPlan:
+    note = text("tools.unavailable", conversation.language)
+    return RequestPlan(
+        strategy=strategy.name,
+        own_facts=type(strategy),
+        phase=phase,
+        tools=ToolList(),
+        messages=history_as_text(conversation),
+        system="\n\n".join(filter(None, (conversation.prompt, note))),
+        kept=conversation.kept,
+    )
+
+
+def _require_valid(strategy: str, tools: ToolList, conversation: PlanInput) -> None:
+    """Raise if a tool is declared twice, or if the conversation has no such tool."""
+    # Lists of thousands of tools are the same object from request to request.
+    key = (conversation.catalog.fingerprint, conversation.hidden, tuple(conversation.retained))
+    checked = conversation.kept.get(_CheckedList, key)
+    if checked is not None and checked.tools is tools:
+        return
+    names: set[str] = set()
+    for name in tools.names:
+        if name in names:
+            raise SessionError(
+                f"strategy {strategy!r} declares the tool {name!r} twice; declare it once"
+            )
+        if conversation.definition(name) is None:
+            raise SessionError(
+                f"strategy {strategy!r} declares the tool {name!r}, which the catalog lacks or "
+                "this user may not call; declare tools that `conversation.definition` returns"
+            )
+        names.add(name)
+    conversation.kept.put(key, _CheckedList(tools))

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from tool_search.core.discovery.definitions import clean_match
 from tool_search.core.messages import Message, ResultPart, StrategyName, TextPart, ToolList
-from tool_search.core.results import SearchMatch, SearchResult
-from tool_search.core.strategies.base import ToolSearchStrategy
-from tool_search.core.strategies.history import DeclaredNames
-from tool_search.core.strategies.plan_input import PlanInput, read_result
-from tool_search.core.strategies.registry import register_strategy
+from tool_search.core.services import SearchMatch, SearchResult, clean_match
+from tool_search.core.strategies.base import ToolSearchStrategy, register_strategy
+from tool_search.core.strategies.history import DeclaredNames, PlanInput, read_result
 
 __all__ = [
     "BridgeToolSearchStrategy",

@@ -1,31 +1,282 @@
-"""The messages of a history as the requests of one strategy show them."""
+"""One conversation as a strategy sees it, and the messages of its history as requests show them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
 
-from tool_search.core.catalog.names import wire_name
+from tool_search.core.catalog.catalog import ToolCatalog
+from tool_search.core.catalog.naming import wire_name
+from tool_search.core.catalog.schemas import Declared, Schemas, TooComplexError
+from tool_search.core.catalog.tool import Tool
+from tool_search.core.discoveries import Mode
 from tool_search.core.messages import (
     ContentPart,
+    KeptWork,
     Message,
     ReferencePart,
     TextPart,
     ToolCall,
     ToolList,
 )
-from tool_search.core.strategies.arguments import on_wire
-from tool_search.core.strategies.plan_input import PlanInput
-from tool_search.i18n import text
+from tool_search.core.profiles import ProviderProfile
+from tool_search.core.services import SearchResult
+from tool_search.core.values.json import compact_json, read_arguments
+from tool_search.i18n import Language, text
 
 __all__ = [
     "DeclaredNames",
     "DefinitionRenderer",
     "MessageRenderer",
+    "PlanInput",
     "RenderedHistory",
     "ShowResult",
     "history_as_text",
+    "inner_call",
+    "on_wire",
+    "read_result",
+    "under_own_keys",
 ]
+
+# One conversation as a strategy sees it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanInput:
+    """The input of one plan; a session makes one for each request.
+
+    Attributes:
+        catalog: The current tools.
+        retained: Definitions of removed tools that the history still refers to, by name.
+        profile: The provider that will be asked.
+        schemas: The readers of tools' schemas.
+        mode: The mode of this request.
+        catalog_order: Every declarable name in the order of a whole catalog: the core, the
+            search tool, the deferred tools, then later tools.
+        declared_order: The names of a filtered list in the order they came: the core, the
+            search tool, then discoveries and later core tools.
+        core: Names that are never deferred.
+        search_tool: The search tool's definition; None outside the mode `tool_search`.
+        call_tool: The definition of the tool that calls tools for which a list has no room.
+        history: The neutral history.
+        system: The system text, without the listing.
+        listing: The listing of tools that wait to be found, for the end of the system text.
+        selected: The tools that a `skills_like` model picked.
+        refused: Names whose references this provider has refused.
+        hidden: Names that are left out, because this turn's user may not call them.
+        thinking_from: Index of the first message whose native blocks are still valid.
+        text_after_references: The text that follows references to tools; empty for none.
+        prompt: The system text of a request without tools.
+        language: The language of text for the model.
+        kept: The work of earlier requests of this conversation.
+    """
+
+    catalog: ToolCatalog
+    profile: ProviderProfile
+    schemas: Schemas
+    mode: Mode
+    catalog_order: tuple[str, ...]
+    declared_order: tuple[str, ...]
+    core: frozenset[str]
+    search_tool: Tool | None
+    call_tool: Tool
+    history: tuple[Message, ...] = ()
+    retained: Mapping[str, Tool] = field(default_factory=dict)
+    system: str = ""
+    listing: str = ""
+    selected: tuple[str, ...] = ()
+    refused: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+    thinking_from: int = 0
+    text_after_references: str = ""
+    prompt: str = ""
+    language: Language = "en-US"
+    kept: KeptWork = field(default_factory=KeptWork, compare=False, repr=False)
+
+    def definition(self, name: str) -> Tool | None:
+        """Return the definition that is declared under a name, or None.
+
+        The library's own tools are included. Outside the mode `tool_search` a catalog may
+        have a tool of such a name.
+        """
+        if self.search_tool is not None and self.search_tool.name == name:
+            return self.search_tool
+        if name in self.hidden:
+            return None
+        tool = self.catalog.get(name)
+        if tool is not None and tool.active:
+            return tool
+        return self.call_tool if name == self.call_tool.name else self.retained.get(name)
+
+    def named(self, name: str) -> Tool | None:
+        """Return the definition of a name, or of a dialect's name for it, or None."""
+        return self.definition(name) or self.catalog.by_wire_name.get(name)
+
+    def definitions(self, names: tuple[str, ...]) -> Iterator[Tool]:
+        """Iterate over the definitions to declare under these names, in their order.
+
+        Names without a definition are left out, and tools that the provider refuses.
+        """
+        found = (self.definition(name) for name in names)
+        return (tool for tool in found if tool is not None and not self.sets_aside(tool))
+
+    def sets_aside(self, tool: Tool) -> bool:
+        """True if a tool is not declared, because this provider refuses its definition."""
+        is_own = tool is self.search_tool or tool is self.call_tool
+        return self.profile.sets_aside(tool) and not is_own
+
+    def without_set_aside(self, message: Message) -> Message:
+        """Return the message of a search result without tools that are not declared."""
+        result = read_result(message.text) if self.profile.set_aside else None
+        if result is None:
+            return message
+        found = ((name, self.definition(name)) for name in result.names)
+        gone = {name for name, tool in found if tool is not None and self.sets_aside(tool)}
+        return replace(message, content=result.without(gone).to_json()) if gone else message
+
+    def hidden_text(self, result: SearchResult) -> TextPart | None:
+        """Return the part of a result about hidden tools, as text; None if it has none."""
+        if self.hidden.isdisjoint(result.names):
+            return None
+        left = replace(
+            result,
+            matches=tuple(match for match in result.matches if match.name in self.hidden),
+            loaded=tuple(name for name in result.loaded if name in self.hidden),
+        )
+        return TextPart(left.to_json())
+
+    def searches(self, message: Message) -> bool:
+        """True if a message is a result of the search tool."""
+        return (
+            message.role == "tool"
+            and self.search_tool is not None
+            and message.name == self.search_tool.name
+        )
+
+
+# A request repeats every result of its history.
+@lru_cache(maxsize=4096)
+def read_result(text: str) -> SearchResult | None:
+    """Return the search result in a history's text, or None."""
+    return SearchResult.from_json(text)
+
+
+# Arguments of calls, translated between a tool's own keys in a history and those on the wire.
+#
+# Keys on the wire are the same in every dialect, so that a call made through one provider
+# reads the same when the history is sent to another.
+
+
+Find = Callable[[str], Tool | None]
+_Declare = Callable[[Tool], Declared]
+_Translate = Callable[[Declared, str], str]
+
+
+def under_own_keys(
+    message: Message, find: Find, call_tool_name: str, declared: _Declare
+) -> Message:
+    """Return a reply whose calls have arguments under the tools' own keys.
+
+    Unreadable arguments stay as they are, and so do those with a key under both its names:
+    the decision about the call reports them.
+
+    Args:
+        message: The reply.
+        find: Returns the tool of a name.
+        call_tool_name: The name of the tool that calls other tools.
+        declared: Returns the schema of a tool as it is declared.
+    """
+    return _translate(message, find, call_tool_name, declared, _own_text)
+
+
+def on_wire(message: Message, find: Find, call_tool_name: str, declared: _Declare) -> Message:
+    """Return a reply whose calls have arguments under the keys on the wire.
+
+    Args:
+        message: The reply.
+        find: Returns the tool of a name.
+        call_tool_name: The name of the tool that calls other tools.
+        declared: Returns the schema of a tool as it is declared.
+    """
+    return _translate(message, find, call_tool_name, declared, _wire_text)
+
+
+def inner_call(arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the call inside `call_tool`; arguments written as a JSON string are read too."""
+    name, inner = arguments.get("name"), arguments.get("arguments")
+    if not isinstance(name, str):
+        return None
+    if inner is None or isinstance(inner, str):
+        inner = read_arguments(inner or "")
+    return (name, inner) if isinstance(inner, Mapping) else None
+
+
+def _translate(
+    message: Message, find: Find, call_tool_name: str, declared: _Declare, text: _Translate
+) -> Message:
+    calls = tuple(_call(call, find, call_tool_name, declared, text) for call in message.tool_calls)
+    unchanged = all(a is b for a, b in zip(calls, message.tool_calls, strict=True))
+    return message if unchanged else replace(message, tool_calls=calls)
+
+
+def _call(
+    call: ToolCall, find: Find, call_tool_name: str, declared: _Declare, text: _Translate
+) -> ToolCall:
+    tool = find(call.name)
+    if call.name != call_tool_name or (tool is not None and tool.name != call_tool_name):
+        return call if tool is None else _with(call, text(declared(tool), call.arguments))
+    given = read_arguments(call.arguments)
+    inner = inner_call(given) if given is not None else None
+    tool = find(inner[0]) if inner is not None else None
+    if given is None or inner is None or tool is None or not declared(tool).is_renamed:
+        return call
+    before = compact_json(inner[1])
+    after = text(declared(tool), before)
+    if after == before:
+        return call
+    return _with(call, compact_json({**given, "arguments": read_arguments(after)}))
+
+
+def _with(call: ToolCall, arguments: str) -> ToolCall:
+    return call if arguments == call.arguments else replace(call, arguments=arguments)
+
+
+def _own_text(declared: Declared, arguments: str) -> str:
+    return _read_own(declared, arguments) if declared.is_renamed else arguments
+
+
+def _wire_text(declared: Declared, arguments: str) -> str:
+    return _read_wire(declared, arguments) if declared.is_renamed else arguments
+
+
+# A request repeats every call of its history.
+@lru_cache(maxsize=512)
+def _read_wire(declared: Declared, arguments: str) -> str:
+    given = read_arguments(arguments)
+    if given is None:
+        return arguments
+    try:
+        written = declared.on_wire(given)
+    except TooComplexError:
+        return arguments
+    return arguments if written == given else compact_json(written)
+
+
+@lru_cache(maxsize=512)
+def _read_own(declared: Declared, arguments: str) -> str:
+    given = read_arguments(arguments)
+    if given is None:
+        return arguments
+    try:
+        own, twice = declared.canonical(given)
+    except TooComplexError:
+        return arguments
+    return arguments if twice or own == given else compact_json(own)
+
+
+# The messages of a history as the requests of one strategy show them.
 
 
 class DeclaredNames:

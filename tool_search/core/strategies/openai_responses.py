@@ -21,11 +21,9 @@ from tool_search.core.messages import (
     TextPart,
     ToolList,
 )
-from tool_search.core.results import SearchResult
-from tool_search.core.strategies.base import ToolSearchStrategy
-from tool_search.core.strategies.history import DeclaredNames
-from tool_search.core.strategies.plan_input import PlanInput, read_result
-from tool_search.core.strategies.registry import register_strategy
+from tool_search.core.services import SearchResult
+from tool_search.core.strategies.base import ToolSearchStrategy, register_strategy
+from tool_search.core.strategies.history import DeclaredNames, PlanInput, read_result
 
 __all__ = [
     "OpenAIResponsesToolSearchStrategy",

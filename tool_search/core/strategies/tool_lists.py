@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tool_search.core.messages import DeclaredTool, ToolList
 
 if TYPE_CHECKING:
-    from tool_search.core.strategies.plan_input import PlanInput
+    from tool_search.core.strategies.history import PlanInput
 
 __all__ = ["ToolsAssembler", "bridged_names", "declared_names"]
 

@@ -23,9 +23,9 @@ from tool_search.catalog.validation import SCHEMAS
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.calls import CallResolver
-from tool_search.core.discovery.definitions import CALL_TOOL_NAME
-from tool_search.core.discovery.state import DiscoveryState
+from tool_search.core.discoveries import DiscoveryState
 from tool_search.core.messages import ToolCall
+from tool_search.core.services import CALL_TOOL_NAME
 from tool_search.core.values.aside import close
 from tool_search.errors import ConfigurationError
 from tool_search.i18n import Language

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tool_search.core.catalog.tokens import most_tokens
+from tool_search.core.catalog.tool import most_tokens
 from tool_search.core.conversation.record import (
     EVERYBODY,
     OF_PICTURES,

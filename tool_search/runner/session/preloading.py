@@ -18,9 +18,9 @@ from tool_search.core.conversation.history import MessageLog
 from tool_search.core.conversation.record import ShadowTurn, message_digest
 from tool_search.core.conversation.synthetic_searches import SyntheticSearches
 from tool_search.core.conversation.tools import ToolState
-from tool_search.core.discovery.state import Discovery, DiscoveryState
+from tool_search.core.discoveries import Discovery, DiscoveryState
 from tool_search.core.messages import Message
-from tool_search.core.results import SearchMatch
+from tool_search.core.services import SearchMatch
 from tool_search.core.settings import ConversationSettings
 from tool_search.core.values.redaction import log_failure
 from tool_search.runner.session.missing_tool import says_tool_is_missing

@@ -22,7 +22,7 @@ from tool_search.core.conversation.record import (
 from tool_search.core.conversation.session import WholeHistory
 from tool_search.core.conversation.synthetic_searches import SyntheticSearches
 from tool_search.core.conversation.tools import ToolState
-from tool_search.core.discovery.state import DiscoveryState
+from tool_search.core.discoveries import DiscoveryState
 from tool_search.core.messages import ImagePart, Message
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.settings import HistoryLimits

@@ -13,7 +13,7 @@ from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.conversation.calls import CallDecision, CallResult
 from tool_search.core.conversation.session import Session
-from tool_search.core.discovery.state import Discovery
+from tool_search.core.discoveries import Discovery
 from tool_search.core.messages import Message, ToolCall
 from tool_search.core.services import SearchesCatalogs
 from tool_search.core.settings import HistoryLimits

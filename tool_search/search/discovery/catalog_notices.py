@@ -11,8 +11,7 @@ from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.naming import Source, name_keys
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import Notice
-from tool_search.core.values.clean_text import clean_name
-from tool_search.core.values.look_alikes import look_alike_keys, loose_key
+from tool_search.core.values.clean_text import clean_name, look_alike_keys, loose_key
 
 __all__ = ["catalog_notices", "copy_notices"]
 

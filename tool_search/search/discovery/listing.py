@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.catalog.tokens import estimate_tokens
-from tool_search.core.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool, estimate_tokens
 from tool_search.core.settings import ListingForm
 from tool_search.core.values.clean_text import clean_line, named
 from tool_search.i18n import Language, text

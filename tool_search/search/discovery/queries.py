@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 from tool_search.core.values.json import encodable, read_json
 
 __all__ = ["MAX_QUERIES", "has_words", "joined_queries", "merged_results", "read_queries"]

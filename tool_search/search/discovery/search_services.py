@@ -13,8 +13,7 @@ from tool_search.config.conversation import ToolSearchConfig
 from tool_search.core.catalog.catalog import ToolCatalog, catalog_changes
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import Notice
-from tool_search.core.results import SearchResult, ToolSearchIndex, Votes
-from tool_search.core.services import SearchTool
+from tool_search.core.services import SearchResult, SearchTool, ToolSearchIndex, Votes
 from tool_search.i18n import Language
 from tool_search.search.build import PRESETS, build_index, update_index
 from tool_search.search.discovery.catalog_notices import catalog_notices, copy_notices

@@ -11,14 +11,16 @@ from typing import Any, NamedTuple
 from tool_search.catalog.near_copies import copies_of
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.discovery.definitions import (
+from tool_search.core.services import (
     CALL_TOOL_NAME,
+    SearchMatch,
+    SearchResult,
+    ToolSearchIndex,
     call_tool_definition,
     clean_description,
     clean_match,
     instructed,
 )
-from tool_search.core.results import SearchMatch, SearchResult, ToolSearchIndex
 from tool_search.core.values.clean_text import quoted
 from tool_search.core.values.redaction import log_failure
 from tool_search.i18n import Language, text

@@ -18,8 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tool_search.core.results import SearchResult
-from tool_search.core.services import Lesson
+from tool_search.core.services import Lesson, SearchResult
 from tool_search.search.learned import evidence_words
 from tool_search.search.text.query import QUOTATION
 from tool_search.search.text.query_language import parse_query, selected_names

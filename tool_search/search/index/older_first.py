@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tool_search.catalog.near_copies import words_of
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.results import SearchMatch, SearchResult, ToolSearchIndex
+from tool_search.core.services import SearchMatch, SearchResult, ToolSearchIndex
 
 __all__ = ["search_older_first"]
 

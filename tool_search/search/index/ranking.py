@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.results import SearchMatch, SearchResult, Votes
+from tool_search.core.services import SearchMatch, SearchResult, Votes
 from tool_search.search.index.filter import FilterResult, Lexicon, apply_filter, build_lexicon
 from tool_search.search.index.scores import (
     ScoredTools,

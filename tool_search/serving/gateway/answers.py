@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tool_search.catalog.schema.declared import schema_json
-from tool_search.core.catalog.text_limits import TextLimits
+from tool_search.core.catalog.schemas import TextLimits
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.values.clean_text import clean_line
 from tool_search.i18n import Language, text

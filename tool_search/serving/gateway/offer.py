@@ -11,7 +11,7 @@ from typing import Any
 
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.naming import NameBook, Source
-from tool_search.core.catalog.text_limits import TextLimits
+from tool_search.core.catalog.schemas import TextLimits
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.values.clean_text import cut_schema, cut_text
 from tool_search.core.values.json import compact_json, plain_copy

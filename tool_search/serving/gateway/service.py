@@ -18,10 +18,9 @@ from tool_search.adapters.hosts.tool_search import ToolSearch
 from tool_search.config.conversation import ToolSearchConfig
 from tool_search.config.search import SearchSettings
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.results import SearchResult
-from tool_search.core.values.arguments import read_arguments
+from tool_search.core.services import SearchResult
 from tool_search.core.values.aside import end
-from tool_search.core.values.json import shown
+from tool_search.core.values.json import read_arguments, shown
 from tool_search.errors import ConfigurationError, SourceError, ToolSearchError
 from tool_search.i18n import LANGUAGES, Language, text
 from tool_search.runner.execution.context import ToolExecutor

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any, NamedTuple
 
-from tool_search.core.results import SearchMatch, SearchResult
+from tool_search.core.services import SearchMatch, SearchResult
 from tool_search.core.values.json import compact_json
 from tool_search.core.values.redaction import log_failure
 from tool_search.serving.inspector.log import RecordLog

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 
 __all__ = [
     "is_canonical",

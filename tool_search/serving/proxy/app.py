@@ -21,7 +21,7 @@ from starlette.websockets import WebSocket
 
 from tool_search.adapters.sdk.failures import ReplyFailedError
 from tool_search.adapters.wire.incoming import TooLargeError
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 from tool_search.serving.door import (
     TOKEN_HEADER,
     Access,

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from tool_search.adapters.hosts.chain import chain_digests
-from tool_search.core.catalog.tokens import estimate_tokens
-from tool_search.core.results import SearchResult
+from tool_search.core.catalog.tool import estimate_tokens
+from tool_search.core.services import SearchResult
 from tool_search.core.values.json import compact_json
 from tool_search.serving.inspector.masking import Masker
 from tool_search.serving.inspector.prompts import LastPrompts, SentPrompt, compare_prompts

@@ -10,7 +10,7 @@ from typing import Any, cast
 from tool_search.adapters.hosts.chain import ExchangeChain
 from tool_search.adapters.hosts.tool_search import ToolSearch
 from tool_search.adapters.hosts.view import ToolView
-from tool_search.core.results import SearchResult
+from tool_search.core.services import SearchResult
 from tool_search.errors import SessionError
 from tool_search.runner.providers import ProviderPool
 from tool_search.runner.refusals import TurnRefusals

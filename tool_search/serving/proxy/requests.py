@@ -13,7 +13,7 @@ from tool_search.adapters.wire.incoming import TooLargeError, parse_json
 from tool_search.adapters.wire.values import mended_value
 from tool_search.config.limits import LimitSettings
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.strategy_facts import AUTO
+from tool_search.core.settings import AUTO
 from tool_search.core.values.json import json_bytes, read_json
 from tool_search.providers.profile_choice import profile_for
 from tool_search.serving.door import TOKEN_HEADER

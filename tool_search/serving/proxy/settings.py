@@ -12,7 +12,7 @@ from tool_search.config.conversation import ToolSearchConfig, bound_embedder
 from tool_search.config.limits import LimitSettings
 from tool_search.config.loading import load_settings, settings_from_mapping
 from tool_search.config.settings import Settings
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 from tool_search.core.values.json import shown
 from tool_search.errors import ConfigurationError
 from tool_search.serving.door import check_reach

@@ -12,8 +12,7 @@ from threading import Lock
 from tool_search.catalog.formats import tool_from_definition
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.naming import Source
-from tool_search.core.catalog.tokens import estimate_tokens
-from tool_search.core.catalog.tool import Tool
+from tool_search.core.catalog.tool import Tool, estimate_tokens
 from tool_search.core.values.json import compact_json
 from tool_search.errors import DuplicateToolError, InvalidToolError
 from tool_search.serving.proxy.clients import is_core, server_of

@@ -16,14 +16,12 @@ from pydantic import SecretStr
 from tool_search.adapters.hosts.chain import ChainItem, ExchangeChain
 from tool_search.adapters.hosts.view import ToolView
 from tool_search.adapters.sdk.failures import Failure, body_failure, raise_failure
-from tool_search.core.catalog.names import wire_name
-from tool_search.core.catalog.tokens import estimate_tokens
-from tool_search.core.catalog.tool import Tool
+from tool_search.core.catalog.naming import wire_name
+from tool_search.core.catalog.tool import Tool, estimate_tokens
 from tool_search.core.conversation.calls import AnsweredCall, CallResult, RunCall, result_message
-from tool_search.core.discovery.definitions import CALL_TOOL_NAME
 from tool_search.core.messages import Message, RequestPlan, ToolCall, ToolList, user_message
 from tool_search.core.profiles import ProviderProfile
-from tool_search.core.results import SearchResult
+from tool_search.core.services import CALL_TOOL_NAME, SearchResult
 from tool_search.core.values.json import compact_json, json_bytes, read_json
 from tool_search.errors import ProviderError
 from tool_search.i18n import text

@@ -17,7 +17,7 @@ from tool_search.adapters.sdk.connection import bound
 from tool_search.adapters.wire.incoming import EventDecoder, TooLargeError
 from tool_search.adapters.wire.incoming import SentEvent as DecodedEvent
 from tool_search.config.limits import LimitSettings
-from tool_search.core.kinds import Dialect
+from tool_search.core.settings import Dialect
 from tool_search.serving.door import TOKEN_HEADER
 from tool_search.serving.proxy.addresses import key_header, upstream_url
 from tool_search.serving.proxy.dialects.base import SentEvent

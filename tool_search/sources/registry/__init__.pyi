@@ -1,6 +1,6 @@
-from tool_search.core.catalog.ids import ToolId as ToolId
-from tool_search.core.catalog.ids import normal_tags as normal_tags
-from tool_search.core.catalog.ids import parse_tool_id as parse_tool_id
+from tool_search.core.catalog.naming import ToolId as ToolId
+from tool_search.core.catalog.naming import normal_tags as normal_tags
+from tool_search.core.catalog.naming import parse_tool_id as parse_tool_id
 from tool_search.errors import InvalidBackendError as InvalidBackendError
 from tool_search.errors import InvalidCursorError as InvalidCursorError
 from tool_search.errors import InvalidDocsError as InvalidDocsError

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tool_search.core.catalog.ids import normal_tags
+from tool_search.core.catalog.naming import normal_tags
 from tool_search.core.catalog.tool import Tool
 
 __all__ = ["ToolFacts", "ToolSummary", "facts_of", "meta_facts", "summary_of"]

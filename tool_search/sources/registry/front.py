@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tool_search.core.catalog.text_limits import TextLimits
+from tool_search.core.catalog.schemas import TextLimits
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import ToolCall
 from tool_search.core.values.clean_text import cut_schema, cut_text

@@ -10,9 +10,9 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.catalog.ids import normal_tags
+from tool_search.core.catalog.naming import normal_tags
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.results import SearchMatch, ToolSearchIndex
+from tool_search.core.services import SearchMatch, ToolSearchIndex
 from tool_search.errors import SearchError, ToolSearchError, UnstableOrderError
 from tool_search.runner.execution.results import describe_exception
 from tool_search.search.build import build_index

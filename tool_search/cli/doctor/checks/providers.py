@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from tool_search.cli.doctor.examined import Examined
 from tool_search.cli.doctor.findings import Finding
 from tool_search.config.bot import ProviderConfig
-from tool_search.core.kinds import Dialect
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.settings import Dialect
 from tool_search.errors import ConfigurationError, UnsupportedStrategyError
 from tool_search.providers.known import OWN_HOSTS, known_facts, likely_model, stated_facts
 from tool_search.providers.profile_choice import profile_of

@@ -11,7 +11,7 @@ from tool_search.cli.doctor.examined import Examined
 from tool_search.cli.doctor.findings import Finding
 from tool_search.config.search import EmbedderSettings
 from tool_search.core.catalog.catalog import CorePolicy
-from tool_search.core.discovery.modes import resolve_mode, tool_tokens
+from tool_search.core.discoveries import resolve_mode, tool_tokens
 from tool_search.core.settings import SchemaMode
 from tool_search.errors import ConfigurationError, SearchError
 from tool_search.search import build_index

@@ -14,9 +14,9 @@ from tool_search.catalog.schema.plain import REFUSED_AT_TOP
 from tool_search.cli.doctor.examined import Examined
 from tool_search.cli.doctor.findings import Finding, KeyPath
 from tool_search.core.catalog.catalog import ToolCatalog
-from tool_search.core.catalog.names import NAME_RULES, wire_name
+from tool_search.core.catalog.naming import NAME_RULES, wire_name
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.discovery.modes import tool_tokens
+from tool_search.core.discoveries import tool_tokens
 from tool_search.core.exports import current_name
 from tool_search.errors import (
     ConfigurationError,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tool_search.adapters.hosts.chain import ChainItem
-from tool_search.core.kinds import Dialect
 from tool_search.core.messages import RequestPlan
 from tool_search.core.profiles import ProviderProfile
+from tool_search.core.settings import Dialect
 from tool_search.core.values.json import compact_json
 
 if TYPE_CHECKING:

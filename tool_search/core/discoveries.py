@@ -1,23 +1,190 @@
-"""The order in which a conversation declares tools; both lists are append-only.
-
-Both kinds of list are kept, because the provider may change at any request:
-`catalog_order` is for the whole catalog (Claude, `full`), `declared_order` for a filtered
-list.
-"""
+"""The mode of a conversation, what it has discovered, and the order in which tools are declared."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.naming import Source
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.discovery.modes import Mode
-from tool_search.core.discovery.state import DiscoveryState
-from tool_search.core.messages import Notice
+from tool_search.core.messages import DiscoveryWay, Notice
+from tool_search.core.settings import SchemaMode
 
-__all__ = ["OWN_TOOLS", "ToolOrder", "ToolOrderRecord", "core_room"]
+__all__ = [
+    "OWN_TOOLS",
+    "Discovery",
+    "DiscoveryState",
+    "DiscoveryWay",
+    "Mode",
+    "ModeDecision",
+    "ModeReason",
+    "ToolOrder",
+    "ToolOrderRecord",
+    "core_room",
+    "resolve_mode",
+    "tool_tokens",
+]
+
+# The mode of a conversation, and the reason for it.
+
+
+Mode = Literal["full", "skills_like", "tool_search"]
+ModeReason = Literal[
+    "configured",
+    "nothing_deferred",
+    "above_threshold",
+    "above_threshold_tokens",
+    "below_threshold",
+    "above_provider_limit",
+    "search_unavailable",
+    "not_offered",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeDecision:
+    """The mode of a conversation.
+
+    Attributes:
+        mode: The mode.
+        reason: The rule that decided it.
+    """
+
+    mode: Mode
+    reason: ModeReason
+
+
+def tool_tokens(tool: Tool) -> int:
+    """Return the estimated tokens of a definition as a model is shown it."""
+    return tool.estimated_tokens
+
+
+def resolve_mode(
+    configured: SchemaMode,
+    catalog: ToolCatalog,
+    *,
+    threshold: int = 25,
+    threshold_tokens: int | None = None,
+    max_tools: int | None = None,
+) -> ModeDecision:
+    """Return the mode for a catalog, by the first rule that applies.
+
+    Args:
+        configured: `tool_schema_mode`.
+        catalog: The tools.
+        threshold: `auto` searches above this number of active tools.
+        threshold_tokens: `auto` searches also above this number of tokens; None: no such limit.
+        max_tools: The longest list that the provider takes.
+    """
+    if not catalog.deferred:
+        mode: Mode = "skills_like" if configured == "skills_like" else "full"
+        return ModeDecision(mode=mode, reason="nothing_deferred")
+    count = len(catalog.active)
+    if configured != "tool_search" and max_tools is not None and count > max_tools:
+        return ModeDecision(mode="tool_search", reason="above_provider_limit")
+    if configured == "shadow":
+        return ModeDecision(mode="full", reason="configured")
+    if configured != "auto":
+        return ModeDecision(mode=configured, reason="configured")
+    if count > threshold:
+        return ModeDecision(mode="tool_search", reason="above_threshold")
+    if threshold_tokens is not None and sum(map(tool_tokens, catalog.active)) > threshold_tokens:
+        return ModeDecision(mode="tool_search", reason="above_threshold_tokens")
+    return ModeDecision(mode="full", reason="below_threshold")
+
+
+# The discoveries of a conversation: ordered, append-only, never reordered.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovery:
+    """One deferred tool that became callable in a conversation.
+
+    Attributes:
+        tool: Its last known definition, kept for when its server goes away.
+        via: A search returned it, the model called it by name, it was preloaded, or it was
+            found after an answer that said there is no tool.
+    """
+
+    tool: Tool
+    via: DiscoveryWay = "search"
+
+    @property
+    def name(self) -> str:
+        """The tool's canonical name."""
+        return self.tool.name
+
+
+class DiscoveryState:
+    """The discoveries of one conversation, in the order they were made.
+
+    They are kept outside the message history, so that no compaction and no change of
+    provider loses one.
+
+    >>> state = DiscoveryState()
+    >>> state.commit([Tool(name="b"), Tool(name="a"), Tool(name="b")], via="search")
+    ('b', 'a')
+    >>> state.names
+    ('b', 'a')
+
+    Attributes:
+        version: A number that grows with each addition and each refreshed definition.
+    """
+
+    def __init__(self, entries: Iterable[Discovery] = ()) -> None:
+        self.version = 0
+        self._entries: dict[str, Discovery] = {}
+        for entry in entries:
+            self._entries.setdefault(entry.name, entry)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[Discovery]:
+        return iter(self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The discovered tools' names, oldest first."""
+        return tuple(self._entries)
+
+    @property
+    def entries(self) -> tuple[Discovery, ...]:
+        """The discoveries, oldest first."""
+        return tuple(self._entries.values())
+
+    def __getitem__(self, name: str) -> Discovery:
+        return self._entries[name]
+
+    def commit(self, tools: Iterable[Tool], *, via: DiscoveryWay) -> tuple[str, ...]:
+        """Append the tools that are not discovered yet, and return their names in order."""
+        new = []
+        for tool in tools:
+            if tool.name not in self._entries:
+                self._entries[tool.name] = Discovery(tool=tool, via=via)
+                self.version += 1
+                new.append(tool.name)
+        return tuple(new)
+
+    def refresh(self, tool: Tool) -> None:
+        """Replace the definition of a tool in its old place, if the tool is discovered."""
+        entry = self._entries.get(tool.name)
+        if entry is not None and entry.tool != tool:
+            self._entries[tool.name] = Discovery(tool=tool, via=entry.via)
+            self.version += 1
+
+
+# The order in which a conversation declares tools; both lists are append-only.
+#
+# Both kinds of list are kept, because the provider may change at any request:
+# `catalog_order` is for the whole catalog (Claude, `full`), `declared_order` for a filtered
+# list.
+
 
 _MAX_LEFT = 1_000
 # Places of a provider's tool list that core tools leave free.

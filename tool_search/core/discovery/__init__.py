@@ -1,1 +1,0 @@
-"""Discoveries of a conversation, and the order in which tools are declared."""
