@@ -254,10 +254,11 @@ def test_the_examples_of_the_package_work() -> None:
         ("conversation.search_services", "search.discovery.search_services"),
         ("catalog.tool", "core.catalog.tool"),
         ("strategies.claude", "core.strategies.claude"),
-        ("values.frozen", "core.values.frozen"),
+        ("values.frozen", "core.values.json"),
+        ("catalog.ids", "core.catalog.naming"),
         ("demo.toolbox", "sources.toolbox"),
         ("proxy", "serving.proxy"),
-        ("search.index.protocol", "core.results"),
+        ("search.index.protocol", "core.services"),
         ("config.values", "core.settings"),
     ],
 )

@@ -31,7 +31,7 @@ from tool_search.adapters import build_provider
 from tool_search.adapters.openai_chat.wire import to_wire
 from tool_search.core.messages import DeclaredTool, ReferencePart, RequestPlan, ResultPart, TextPart
 from tool_search.core.messages import ToolList as Tools
-from tool_search.core.strategies import STRATEGY_GROUP, PlanInput, strategy_names
+from tool_search.core.strategies import STRATEGY_GROUP, PlanInput, base, strategy_names
 from tool_search.providers.errors import classify_error
 from tool_search.providers.prompt_cache import cache_plan
 from tool_search.providers.refused_tools import SentTools
@@ -50,7 +50,7 @@ OFFERED = profile_for("openai_chat", "m")
 @pytest.fixture(autouse=True)
 def _own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a test register strategies for itself alone."""
-    monkeypatch.setattr(registry, "_registered", dict(vars(registry)["_registered"]))
+    monkeypatch.setattr(base, "_registered", dict(vars(base)["_registered"]))
 
 
 class Mine(GenericToolSearchStrategy):
@@ -271,7 +271,7 @@ def test_strategy_of_an_installed_distribution_is_imported_when_it_is_named(
     wrong = EntryPoint("other", f"{__name__}:Mine", STRATEGY_GROUP)
     lost = EntryPoint("lost", f"{__name__}:NoSuch", STRATEGY_GROUP)
     installed = EntryPoints([entry, wrong, lost])
-    monkeypatch.setattr(registry, "entry_points", installed.select)
+    monkeypatch.setattr(base, "entry_points", installed.select)
     assert {"mine", "other"} <= set(strategy_names())
     assert profile_for("openai_chat", "m", strategy="mine").strategy == "mine"
     for name, said in (("other", "must have this name, not 'mine'"), ("lost", "be imported")):

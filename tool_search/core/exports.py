@@ -138,7 +138,7 @@ class _MovedModules:
             return
         # A folder that has moved has said it for the modules that moved with it.
         folder, _, last = old.removeprefix(f"{_TOP}.").rpartition(".")
-        if f"{_new_place(folder)}.{last}" != new:
+        if f"{_former_place(folder)}.{last}" != _former_place(old.removeprefix(f"{_TOP}.")):
             import warnings  # noqa: PLC0415 - only an older import needs it
 
             text = f"{old} has moved: it is {_TOP}.{new}"
