@@ -64,12 +64,13 @@ def test_words_are_cut_at_word_boundaries(text: str, words: list[str]) -> None:
 
 
 def _says_something(char: str) -> bool:
-    # Radicals are Han characters for UAX 29, but no letters for Python.
-    return char.isalnum() or "\u2e80" <= char <= "\u2fdf"
+    # Radicals, and places of compatibility ideographs, are no letters for Python.
+    return char.isalnum() or "\u2e80" <= char <= "\u2fdf" or "\uf900" <= char <= "\ufaff"
 
 
 @given(st.text(st.characters(codec=None)))
 @example("\u2e80")
+@example("\ufada")
 def test_any_text_can_be_cut(text: str) -> None:
     assert all(any(map(_says_something, word)) for word in tooldiscovery_tokens(text))
 

@@ -61,7 +61,7 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=240,
         check=False,
         cwd=ROOT,
         env={**without_keys, "PYTHONIOENCODING": "utf-8", "PYTHONPATH": str(ROOT)},

@@ -24,7 +24,7 @@ def _run(line: str, folder: Path) -> str:
     programs = {"tool-search": ["-m", "tool_search"], "python": []}
     done = subprocess.run(  # noqa: S603  # our own commands
         [sys.executable, *programs[words[0]], *words[1:]],
-        capture_output=True, text=True, encoding="utf-8", timeout=60, check=False, cwd=folder,
+        capture_output=True, text=True, encoding="utf-8", timeout=240, check=False, cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
     )  # fmt: skip
     assert done.returncode == 0, (line, done.stderr)
