@@ -11,6 +11,7 @@ from tool_search.testing.server.dialect import StreamEvent, dump_json
 from tool_search.testing.violations import Violation, invalid
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Collection, Iterator, Mapping
 
 __all__ = [
@@ -19,7 +20,9 @@ __all__ = [
     "empty_array",
     "missing",
     "rejected_schema",
+    "text_violations",
     "too_long",
+    "type_violations",
     "unknown_parameters",
     "unmatched",
     "unsupported_value",
@@ -168,6 +171,34 @@ def unmatched(where: str, pattern: str) -> Violation:
         param=where,
         code="invalid_value",
     )
+
+
+def type_violations(
+    where: str, value: object, kind: type, expected: str, *, required: bool = False
+) -> Iterator[Violation]:
+    """Yield the violation of a value that is missing or has another JSON type."""
+    if value is not None and not isinstance(value, kind):
+        yield wrong_type(where, expected, value)
+    elif value is None and required:
+        yield missing(where)
+
+
+def text_violations(
+    where: str, value: Any, *, most: int | None = None, pattern: re.Pattern[str] | None = None
+) -> Iterator[Violation]:
+    """Yield the violations of a required string, which is not empty unless the pattern says so."""
+    yield from type_violations(where, value, str, "a string", required=True)
+    if not value and pattern is None:
+        yield invalid(
+            f"Invalid '{where}': empty string. Expected a string with minimum length 1, but got "
+            "an empty string instead.",
+            param=where,
+            code="empty_string",
+        )
+    if most is not None and len(value) > most:
+        yield too_long(where, value, most)
+    if pattern is not None and not pattern.fullmatch(value):
+        yield unmatched(where, f"^{pattern.pattern}$")
 
 
 def unknown_parameters(

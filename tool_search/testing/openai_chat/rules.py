@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from tool_search.testing.openai_chat.errors import missing
 from tool_search.testing.openai_chat.rules_messages import loaded_by, message_violations
 from tool_search.testing.openai_chat.rules_tools import (
     rejected_tools,
@@ -99,11 +100,7 @@ def _violations(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[Violati
         if name not in _PARAMETERS and name not in endpoint.extra_parameters:
             yield invalid(f"Unrecognized request argument supplied: {name}")
     if "messages" not in body:
-        yield invalid(
-            "Missing required parameter: 'messages'.",
-            param="messages",
-            code="missing_required_parameter",
-        )
+        yield missing("messages")
     takes_late = endpoint.supports_tool_search and bool(_TAKES_LATE.search(str(body.get("model"))))
     late = loaded_by(body["messages"])
     if late and not takes_late and _KIMI.search(str(body.get("model"))):

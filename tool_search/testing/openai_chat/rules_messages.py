@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tool_search.testing.openai_chat.errors import (
     empty_array,
     missing,
+    text_violations,
     too_long,
+    type_violations,
     unknown_parameters,
     unsupported_value,
     wrong_type,
@@ -161,20 +163,12 @@ def _function(where: str, function: Any) -> Iterator[Violation]:
     if not isinstance(function, dict):
         yield missing(where)
         return
-    name, arguments = function.get("name"), function.get("arguments")
-    if not isinstance(name, str):
+    if not isinstance(function.get("name"), str):
         yield missing(f"{where}.name")
-    elif not name:
-        yield invalid(
-            f"Invalid '{where}.name': empty string. Expected a string with minimum length 1, but "
-            "got an empty string instead.",
-            param=f"{where}.name",
-            code="empty_string",
-        )
-    if arguments is None:
-        yield missing(f"{where}.arguments")
-    elif not isinstance(arguments, str):
-        yield wrong_type(f"{where}.arguments", "a string", arguments)
+    yield from text_violations(f"{where}.name", function["name"])
+    yield from type_violations(
+        f"{where}.arguments", function.get("arguments"), str, "a string", required=True
+    )
 
 
 def _id(where: str, value: Any) -> Iterator[Violation]:

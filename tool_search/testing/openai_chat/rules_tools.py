@@ -12,9 +12,8 @@ from tool_search.testing.openai_chat.errors import (
     empty_array,
     missing,
     rejected_schema,
-    too_long,
+    text_violations,
     unknown_parameters,
-    unmatched,
 )
 from tool_search.testing.services.vendors import grok_violations
 from tool_search.testing.strict_schema import function_schema_problem
@@ -82,7 +81,11 @@ def tool_violations(where: str, tool: Any) -> Iterator[Violation]:
     if not isinstance(function, dict):
         yield missing(f"{where}.{kind}")
         return
-    yield from _name(f"{where}.{kind}.name", function.get("name"))
+    if not isinstance(function.get("name"), str):
+        yield missing(f"{where}.{kind}.name")
+    yield from text_violations(
+        f"{where}.{kind}.name", function["name"], most=_MAX_NAME, pattern=_NAME
+    )
     if kind == "function":
         yield from unknown_parameters(f"{where}.function", function, _FUNCTION_FIELDS)
         yield from _parameters(f"{where}.function", function)
@@ -93,15 +96,6 @@ def rejected_tools(tools: list[Any], endpoint: Endpoint) -> Iterator[Violation]:
     for index, tool in enumerate(tools):
         if (name := _tool_name(tool)) in endpoint.refused_tools:
             yield rejected_schema(f"tools[{index}].function", name)
-
-
-def _name(where: str, name: Any) -> Iterator[Violation]:
-    if not isinstance(name, str):
-        yield missing(where)
-    elif len(name) > _MAX_NAME:
-        yield too_long(where, name, _MAX_NAME)
-    elif not _NAME.fullmatch(name):
-        yield unmatched(where, f"^{_NAME.pattern}$")
 
 
 def _parameters(where: str, function: Mapping[str, Any]) -> Iterator[Violation]:

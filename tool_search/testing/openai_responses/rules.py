@@ -12,7 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tool_search.testing.openai_chat.errors import missing, unknown_parameters, wrong_type
+from tool_search.testing.openai_chat.errors import (
+    missing,
+    type_violations,
+    unknown_parameters,
+    wrong_type,
+)
 from tool_search.testing.openai_responses.rules_messages import item_violations
 from tool_search.testing.openai_responses.rules_pairing import call_violations
 from tool_search.testing.openai_responses.rules_tools import tool_set_violations, tool_violations
@@ -137,9 +142,7 @@ def _parameters(body: JSON, endpoint: Endpoint) -> Iterator[Violation]:
             )
     yield from unknown_parameters("", body, _PARAMETERS | endpoint.extra_parameters)
     for name, (kind, expected) in _TYPES.items():
-        value = body.get(name)
-        if value is not None and not isinstance(value, kind):
-            yield wrong_type(name, expected, value)
+        yield from type_violations(name, body.get(name), kind, expected)
     yield from _limits(body)
     if not any(body.get(key) for key in ("input", "previous_response_id", "prompt")):
         yield invalid(

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.openai_chat.errors import (
     missing,
+    text_violations,
     too_long,
+    type_violations,
     unknown_parameters,
-    unmatched,
     unsupported_value,
     wrong_type,
 )
@@ -165,18 +166,7 @@ def _id(where: str, kind: str, value: Any) -> Iterator[Violation]:
 
 
 def _call_id(where: str, value: Any) -> Iterator[Violation]:
-    at = f"{where}.call_id"
-    if not isinstance(value, str):
-        yield _type_violation(at, "a string", value)
-    elif not value:
-        yield invalid(
-            f"Invalid '{at}': empty string. Expected a string with minimum length 1, but got an "
-            "empty string instead.",
-            param=at,
-            code="empty_string",
-        )
-    elif len(value) > _MAX_ID:
-        yield too_long(at, value, _MAX_ID)
+    yield from text_violations(f"{where}.call_id", value, most=_MAX_ID)
 
 
 def _message(where: str, item: JSON) -> Iterator[Violation]:
@@ -191,28 +181,22 @@ def _content(where: str, content: Any, kinds: tuple[str, ...]) -> Iterator[Viola
     if isinstance(content, str):
         return
     if not isinstance(content, list):
-        yield _type_violation(where, "one of an array of objects or string", content)
+        yield from _type(where, content, list, "one of an array of objects or string")
         return
     for index, part in enumerate(content):
         kind = part.get("type") if isinstance(part, dict) else None
         if kind not in kinds:
             yield unsupported_value(f"{where}[{index}]", kind, kinds)
-        elif kind in ("input_text", "output_text") and not isinstance(part.get("text"), str):
-            yield _type_violation(f"{where}[{index}].text", "a string", part.get("text"))
+        elif kind in ("input_text", "output_text"):
+            yield from _type(f"{where}[{index}].text", part.get("text"), str, "a string")
 
 
 def _call(where: str, item: JSON) -> Iterator[Violation]:
     yield from _call_id(where, item.get("call_id"))
     for field in ("name", "arguments"):
-        if not isinstance(item.get(field), str):
-            yield _type_violation(f"{where}.{field}", "a string", item.get(field))
-    if len(item["name"]) > MAX_NAME:
-        yield too_long(f"{where}.name", item["name"], MAX_NAME)
-    if not NAME.fullmatch(item["name"]):
-        yield unmatched(f"{where}.name", f"^{NAME.pattern}$")
-    namespace = item.get("namespace")
-    if namespace is not None and not isinstance(namespace, str):
-        yield wrong_type(f"{where}.namespace", "a string", namespace)
+        yield from _type(f"{where}.{field}", item.get(field), str, "a string")
+    yield from text_violations(f"{where}.name", item["name"], most=MAX_NAME, pattern=NAME)
+    yield from type_violations(f"{where}.namespace", item.get("namespace"), str, "a string")
 
 
 def _output(where: str, item: JSON) -> Iterator[Violation]:
@@ -222,13 +206,11 @@ def _output(where: str, item: JSON) -> Iterator[Violation]:
 
 def _search_call(where: str, item: JSON) -> Iterator[Violation]:
     yield from _search(where, item)
-    if not isinstance(item.get("arguments"), dict):
-        yield _type_violation(f"{where}.arguments", "an object", item.get("arguments"))
+    yield from _type(f"{where}.arguments", item.get("arguments"), dict, "an object")
 
 
 def _reasoning(where: str, item: JSON) -> Iterator[Violation]:
-    if not isinstance(item.get("summary"), list):
-        yield _type_violation(f"{where}.summary", "an array of objects", item.get("summary"))
+    yield from _type(f"{where}.summary", item.get("summary"), list, "an array of objects")
 
 
 def _reference(where: str, item: JSON) -> Iterator[Violation]:
@@ -250,15 +232,12 @@ def _definitions(where: str, kind: str, item: JSON, endpoint: Endpoint) -> Itera
         yield from _search(where, item)
     elif item.get("role") != "developer":
         yield unsupported_value(f"{where}.role", item.get("role"), ("developer",))
-    tools = item.get("tools")
-    if not isinstance(tools, list):
-        yield _type_violation(f"{where}.tools", "an array of objects", tools)
-        return
-    yield from tool_violations(f"{where}.tools", tools, endpoint, top=False)
+    yield from _type(f"{where}.tools", item.get("tools"), list, "an array of objects")
+    yield from tool_violations(f"{where}.tools", item["tools"], endpoint, top=False)
 
 
-def _type_violation(where: str, expected: str, value: Any) -> Violation:
-    return missing(where) if value is None else wrong_type(where, expected, value)
+def _type(where: str, value: Any, kind: type, expected: str) -> Iterator[Violation]:
+    return type_violations(where, value, kind, expected, required=True)
 
 
 _JUDGES: dict[str, Callable[[str, JSON], Iterator[Violation]]] = {

@@ -14,9 +14,9 @@ from tool_search.testing.openai_chat.errors import (
     empty_array,
     missing,
     rejected_schema,
-    too_long,
+    text_violations,
+    type_violations,
     unknown_parameters,
-    unmatched,
     unsupported_value,
     wrong_type,
 )
@@ -118,15 +118,12 @@ def tool_violations(
 
 
 def _function(where: str, tool: JSON, endpoint: Endpoint) -> Iterator[Violation]:
-    yield from _name(f"{where}.name", tool.get("name"))
+    yield from text_violations(f"{where}.name", tool.get("name"), most=MAX_NAME, pattern=NAME)
     known = _FUNCTION if endpoint.supports_tool_search else _FUNCTION - {"defer_loading"}
     yield from unknown_parameters(where, tool, known)
     for field in ("defer_loading", "strict"):
-        if tool.get(field) is not None and not isinstance(tool[field], bool):
-            yield wrong_type(f"{where}.{field}", "a boolean", tool[field])
-    description = tool.get("description")
-    if description is not None and not isinstance(description, str):
-        yield wrong_type(f"{where}.description", "a string", description)
+        yield from type_violations(f"{where}.{field}", tool.get(field), bool, "a boolean")
+    yield from type_violations(f"{where}.description", tool.get("description"), str, "a string")
     problem = function_schema_problem(tool.get("parameters"), strict=tool.get("strict") is True)
     if problem:
         yield invalid(
@@ -138,19 +135,8 @@ def _function(where: str, tool: JSON, endpoint: Endpoint) -> Iterator[Violation]
         yield rejected_schema(where, tool["name"])
 
 
-def _name(where: str, name: Any) -> Iterator[Violation]:
-    if name is None:
-        yield missing(where)
-    elif not isinstance(name, str):
-        yield wrong_type(where, "a string", name)
-    elif len(name) > MAX_NAME:
-        yield too_long(where, name, MAX_NAME)
-    elif not NAME.fullmatch(name):
-        yield unmatched(where, f"^{NAME.pattern}$")
-
-
 def _namespace(where: str, tool: JSON, endpoint: Endpoint) -> Iterator[Violation]:
-    yield from _name(f"{where}.name", tool.get("name"))
+    yield from text_violations(f"{where}.name", tool.get("name"), most=MAX_NAME, pattern=NAME)
     yield from unknown_parameters(where, tool, _NAMESPACE)
     if not isinstance(tool.get("description"), str):
         yield missing(f"{where}.description")
@@ -176,9 +162,7 @@ def _search(where: str, tool: JSON) -> Iterator[Violation]:
         yield unsupported_value(f"{where}.execution", execution, ("server", "client"))
     elif execution == "client" and not isinstance(tool.get("description"), str):
         yield missing(f"{where}.description")
-    parameters = tool.get("parameters")
-    if parameters is not None and not isinstance(parameters, dict):
-        yield wrong_type(f"{where}.parameters", "an object", parameters)
+    yield from type_violations(f"{where}.parameters", tool.get("parameters"), dict, "an object")
 
 
 def tool_set_violations(tools: list[JSON], model: str) -> Iterator[Violation]:
