@@ -55,10 +55,10 @@ def chat_command(
     printed; the status is 1 if an answer is missing. Tools that need permission are
     not called then, because nobody can be asked.
     """
-    settings = _kept(_settings(config), config)
+    settings = _ensure_store(_settings(config), config)
     price = _prices(settings)
     sys.path.insert(0, str(config.resolve().parent))
-    screen = _screen(settings, as_json=as_json)
+    screen = _choose_screen(settings, as_json=as_json)
     with _ended_by_signals(), asyncio.Runner() as loop:
         stack = AsyncExitStack()
         try:
@@ -98,7 +98,7 @@ def _end(number: int, _: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _kept(settings: BotConfig, config: Path) -> BotConfig:
+def _ensure_store(settings: BotConfig, config: Path) -> BotConfig:
     """Return the settings; with conversations in memory if the usual file cannot be written.
 
     A file that the settings name is an error of the store instead.
@@ -118,7 +118,7 @@ def _kept(settings: BotConfig, config: Path) -> BotConfig:
     return settings.model_copy(update={"store": StoreSettings(type="memory")})
 
 
-def _screen(settings: BotConfig, *, as_json: bool) -> Screen:
+def _choose_screen(settings: BotConfig, *, as_json: bool) -> Screen:
     if as_json:
         return JsonScreen()
     search_tool = settings.tool_search.search_tool_name

@@ -31,12 +31,12 @@ def take_address(host: str, port: int) -> tuple[list[socket.socket], int]:
         for one in sockets:
             one.close()
         raise wrong_use(
-            "use.address", address=_written(host, port), cause=exc.strerror or str(exc)
+            "use.address", address=_format_address(host, port), cause=exc.strerror or str(exc)
         ) from exc
     return sockets, port
 
 
-def _written(host: str, port: int) -> str:
+def _format_address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

@@ -393,11 +393,11 @@ class _Room:
     def fit(self, item: object) -> dict[str, Any]:
         """Return an item, cut or replaced if there is no room for it."""
         if not isinstance(item, Mapping) or not isinstance(item.get("type"), str):
-            return self._cut({"type": "text", "text": as_text(item)})
+            return self._cut_text({"type": "text", "text": as_text(item)})
         found = dict(item)
         key = self._kinds.get(found["type"])
         if key == "text":
-            return self._cut(found)
+            return self._cut_text(found)
         size = len(compact_json(found))
         if key is None and size <= self.text:
             self.text -= size
@@ -407,7 +407,7 @@ class _Room:
             return found
         return {"type": "text", "text": self.left_out(found["type"], size)}
 
-    def _cut(self, item: dict[str, Any]) -> dict[str, Any]:
+    def _cut_text(self, item: dict[str, Any]) -> dict[str, Any]:
         written = as_text(item.get("text"))
         if len(written) > self.text:
             item["text"] = f"{written[: self.text]}…"

@@ -34,7 +34,7 @@ def load_gateway_config(path: str | os.PathLike[str]) -> GatewayConfig:
             or a value is not allowed; the error has the key, and the line of YAML.
     """
     source = Path(path)
-    content, lines = _read(source)
+    content, lines = _read_file(source)
     return _config(content, lines, str(source))
 
 
@@ -55,7 +55,7 @@ def is_mcproxy_file(content: Mapping[Any, Any]) -> bool:
     return not has_own and ("httpServer" in content or "middleware" in content)
 
 
-def _read(source: Path) -> tuple[Mapping[Any, Any], Mapping[_Path, int]]:
+def _read_file(source: Path) -> tuple[Mapping[Any, Any], Mapping[_Path, int]]:
     try:
         return read_yaml(source)
     except ConfigurationError:

@@ -196,7 +196,7 @@ def made_proxy(entries: Iterable[MiddlewareEntry]) -> tuple[Enricher | ToolFilte
         ValueError: A type is unknown, or a setting of a step is wrong.
     """
     wanted = [entry for entry in entries if entry.enabled and entry.type != "tool_search"]
-    return tuple(_made(entry, _PROXY, (*_PROXY, "tool_search")) for entry in wanted)
+    return tuple(_build_step(entry, _PROXY, (*_PROXY, "tool_search")) for entry in wanted)
 
 
 def made_client(entries: Iterable[MiddlewareEntry]) -> tuple[ClientMiddleware, ...]:
@@ -205,10 +205,12 @@ def made_client(entries: Iterable[MiddlewareEntry]) -> tuple[ClientMiddleware, .
     Raises:
         ValueError: A type is unknown, or a setting of a step is wrong.
     """
-    return tuple(_made(entry, _CLIENT, _CLIENT) for entry in entries if entry.enabled)
+    return tuple(_build_step(entry, _CLIENT, _CLIENT) for entry in entries if entry.enabled)
 
 
-def _made(entry: MiddlewareEntry, kinds: Mapping[str, type[_Made]], known: Iterable[str]) -> _Made:
+def _build_step(
+    entry: MiddlewareEntry, kinds: Mapping[str, type[_Made]], known: Iterable[str]
+) -> _Made:
     kind = kinds.get(entry.type)
     if kind is None:
         raise ValueError(

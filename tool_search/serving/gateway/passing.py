@@ -252,7 +252,7 @@ class PassedRequests:
             *(self._pages(server, capability, method, key) for server in servers)
         )
         pairs = zip(servers, lists, strict=True)
-        return [(server, _cut(item)) for server, items in pairs for item in items]
+        return [(server, _cut_texts(item)) for server, items in pairs for item in items]
 
     async def _pages(
         self, server: str, capability: str, method: str, key: str
@@ -314,7 +314,7 @@ def _items(value: object) -> Iterable[object]:
     return value if isinstance(value, list) else ()
 
 
-def _cut(item: dict[str, Any]) -> dict[str, Any]:
+def _cut_texts(item: dict[str, Any]) -> dict[str, Any]:
     found = dict(item)
     for key in ("description", "title"):
         if isinstance(found.get(key), str):

@@ -139,7 +139,7 @@ class GatewayServer:
             on_completion=self._complete,
             on_subscribe_resource=self._subscribe,
             on_unsubscribe_resource=self._unsubscribe,
-            on_subscriptions_listen=self._listen,
+            on_subscriptions_listen=self._follow_changes,
         )
 
     # -- clients -----------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ class GatewayServer:
             end()
         return _COMPLETE
 
-    async def _listen(self, ctx: Any, params: Any) -> Any:
+    async def _follow_changes(self, ctx: Any, params: Any) -> Any:
         listeners, ends = self.client_of(ctx).listeners, []
         asked = params.notifications.resource_subscriptions or ()
         watched = []

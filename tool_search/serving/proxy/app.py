@@ -121,11 +121,11 @@ class ToolSearchProxy:
 
     async def _answer(self, request: Request) -> Response:
         try:
-            return await self._answered(request)
+            return await self._answer_client(request)
         except ClientDisconnect:  # before the end of its own request
             return Response(status_code=CLIENT_LEFT)
 
-    async def _answered(self, request: Request) -> Response:
+    async def _answer_client(self, request: Request) -> Response:
         path, raw_path = _paths(request.scope)
         if not is_canonical(path, raw_path):
             return _error(400, f"not every server reads the path {raw_path[:200]!r} alike")
@@ -166,7 +166,7 @@ class ToolSearchProxy:
             if isinstance(checked, Response):
                 return checked
             upstream, content = checked
-        work = self._forwarded(
+        work = self._forward_to(
             upstream, request, raw_path, headers=headers, content=content, client=client
         )
         try:
@@ -216,7 +216,7 @@ class ToolSearchProxy:
         refused = await kept.refusal(upstream, owner, path, asked, *models)
         return _error(*refused) if refused else (upstream, content)
 
-    async def _forwarded(
+    async def _forward_to(
         self,
         upstream: UpstreamSettings,
         request: Request,

@@ -59,9 +59,9 @@ class Inspection(Recording):
 
     def observe(self, report: Report) -> None:
         """Take in the report of a request that has ended; its record is made in a thread."""
-        self.end(report.id, partial(self._written, report))
+        self.end(report.id, partial(self._write_record, report))
 
-    def _written(self, report: Report) -> Ended | None:
+    def _write_record(self, report: Report) -> Ended | None:
         request = report.request
         # The two refer to each other, and hold bodies.
         report.request = None

@@ -135,12 +135,12 @@ class ProxyService:
         upstream = self.upstreams.choose(dialect.name, model)
         if upstream is None:
             message = f"no upstream speaks {dialect.name} and has the model {model!r}"
-            return _refused(dialect, 404, message)
+            return _refuse(dialect, 404, message)
         owner = self.kept.owner_on(upstream, client)
         if upstream.api_key_env is not None:
             refused = await self.kept.refusal(upstream, owner, path, await asked_in(raw), model)
             if refused is not None:
-                return _refused(dialect, *refused)
+                return _refuse(dialect, *refused)
         rule = client_of(headers, self.config.clients)
         report = Report(
             dialect=dialect.name,
@@ -165,11 +165,11 @@ class ProxyService:
             compressed=compressed,
         )
         if not owner or not dialect.is_kept(body):
-            return await self._observed(asked)
+            return await self._answer_and_report(asked)
         asked.headers = headers | _PLAIN
-        return self.kept.learned(await self._observed(asked), owner)
+        return self.kept.learned(await self._answer_and_report(asked), owner)
 
-    async def _observed(self, asked: ClientRequest) -> ProxyReply:
+    async def _answer_and_report(self, asked: ClientRequest) -> ProxyReply:
         """Answer a request, whose report begins and ends whatever happens."""
         self._begin(asked.report)
         try:
@@ -395,7 +395,7 @@ class ProxyService:
             async with stack:
                 whole = _whole_reply(response, stream, self.config.limits)
                 async for event in asked.report.received(whole):
-                    for visible in await _read(stream, event):
+                    for visible in await _read_event(stream, event):
                         yield visible
             if stream.failed:
                 return
@@ -435,7 +435,7 @@ class ProxyService:
         status = 504 if isinstance(exc, httpx2.TimeoutException) else 502
         self._end(asked, status)
         _log.warning("upstream %s: %s", asked.upstream.id, type(exc).__name__)
-        return _refused(asked.dialect, status, _problem(exc))
+        return _refuse(asked.dialect, status, _problem(exc))
 
     def _end(self, asked: ClientRequest, status: int) -> None:
         asked.report.end(status)
@@ -460,14 +460,14 @@ async def _search(
     """Yield the events of a reply to a client that searches by itself."""
     async with stack:
         async for event in asked.report.received(whole):
-            for visible in filter(None, map(search.event, await _read(stream, event))):
+            for visible in filter(None, map(search.event, await _read_event(stream, event))):
                 yield visible
     if not stream.failed:
         for visible in filter(None, map(search.event, stream.finish())):
             yield visible
 
 
-async def _read(stream: ReplyStream, event: SentEvent) -> Iterable[SentEvent]:
+async def _read_event(stream: ReplyStream, event: SentEvent) -> Iterable[SentEvent]:
     """Return what a client sees of an event; a large one is read off the event loop."""
     seen = stream.read(event)
     return await asyncio.to_thread(list, seen) if event.is_large else seen
@@ -492,7 +492,7 @@ async def _whole_reply(
         raise _BrokenOffError(502, None)
 
 
-def _refused(dialect: WireDialect, status: int, message: str) -> ProxyReply:
+def _refuse(dialect: WireDialect, status: int, message: str) -> ProxyReply:
     return ProxyReply(
         status,
         _JSON_HEADERS,

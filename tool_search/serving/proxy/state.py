@@ -151,7 +151,7 @@ class SQLiteExchanges:
             if time.monotonic() - self._failed < _PAUSE_S:
                 return None
             try:
-                with self._open() as file:
+                with self._connect() as file:
                     return work(file)
             except (OSError, sqlite3.Error) as exc:
                 self._warn(exc)
@@ -159,7 +159,7 @@ class SQLiteExchanges:
                 self._failed = time.monotonic()
                 return None
 
-    def _open(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         if self._connection is not None and self._place != _place_of(self._path):
             self._leave()  # whoever erases the file erases what it had
         if self._connection is None:

@@ -169,10 +169,12 @@ async def asked_in(raw: bytes) -> Asked | None:
     """Return what a body asks for; None if it is no JSON object, or two readers may differ."""
     if not raw:
         return Asked()
-    return await asyncio.to_thread(_asked, raw) if len(raw) > _SMALL_BYTES else _asked(raw)
+    return (
+        await asyncio.to_thread(_read_asked, raw) if len(raw) > _SMALL_BYTES else _read_asked(raw)
+    )
 
 
-def _asked(raw: bytes) -> Asked | None:
+def _read_asked(raw: bytes) -> Asked | None:
     try:
         body = json.loads(raw.decode("utf-8"), object_pairs_hook=_once)
     except (ValueError, RecursionError):
@@ -255,17 +257,17 @@ class Owners:
 
     async def own(self, client: str, things: set[str]) -> set[str]:
         """Return those of some things that a client may use."""
-        owners, of_none = await self._known(things), client if self._shared else ""
+        owners, of_none = await self._load_owners(things), client if self._shared else ""
         return {each for each in things if owners.get(each, of_none) == client}
 
     async def has_known(self, thing: str) -> bool:
         """True if the owner of a thing is known, or it is only made now, without an id."""
-        return not thing or thing in await self._known({thing})
+        return not thing or thing in await self._load_owners({thing})
 
     async def learn(self, client: str, reply: JSON | None) -> None:
         """Keep that what a reply tells of belongs to a client; an owner is never replaced."""
         made = {*_made_things(reply or {})}
-        for thing in made - (await self._known(made)).keys():
+        for thing in made - (await self._load_owners(made)).keys():
             await self._store.keep(_digest(thing), compact_json(client))
 
     async def learning(
@@ -292,7 +294,7 @@ class Owners:
             await self.learn(client, await _object(content))
             yield content
 
-    async def _known(self, things: Iterable[str]) -> dict[str, str]:
+    async def _load_owners(self, things: Iterable[str]) -> dict[str, str]:
         digests = {_digest(thing): thing for thing in things}
         kept = await self._store.load([*digests])
         return {digests[digest]: owner.strip('"') for digest, owner in kept.items()}
@@ -375,7 +377,7 @@ class KeptThings:
             headers = headers | _PLAIN
         if owner and thing == ("", "") and method in ("GET", "HEAD"):
             return await self._list(upstream, path, headers=headers, query=query, owner=owner)
-        reply = await self._stored(
+        reply = await self._answer_stored(
             upstream, method, path, headers=headers, query=query
         ) or await self._upstreams.forward(
             upstream, method, path, headers=headers, content=content, query=query
@@ -423,7 +425,7 @@ class KeptThings:
         body = await asyncio.to_thread(json_bytes, {**reply, **ends, "data": shown})
         return ProxyReply(200, plain, body)
 
-    async def _stored(
+    async def _answer_stored(
         self,
         upstream: UpstreamSettings,
         method: str,

@@ -94,7 +94,7 @@ class ToolLists:
 
 def _client_tools(dialect: WireDialect, body: JSON, rule: ClientRule) -> ClientTools:
     functions, others = dialect.tools(body)
-    read, refused = _read(functions, rule)
+    read, refused = _read_tools(functions, rule)
     catalog = ToolCatalog(tool for tool, _ in read)
     # References and results name tools as the catalog does. A tool that it gave another name
     # than the client's is therefore not searched.
@@ -126,7 +126,7 @@ def _entry_name(entry: JSON) -> str:
     return str(entry.get("name") or inner.get("name") or entry.get("type"))
 
 
-def _read(
+def _read_tools(
     functions: Sequence[WireTool], rule: ClientRule
 ) -> tuple[list[tuple[Tool, WireTool]], list[WireTool]]:
     """Return the tools with their definitions, and the definitions that no catalog takes."""

@@ -125,7 +125,7 @@ def _edit(desk: EditDesk) -> ExecutableTool:
 
     def check(file_path: str, conversation: str, **edit: Any) -> None:
         file, text = desk.fresh(file_path, conversation)
-        _edited(text, [Edit(**edit)], file.path)
+        _replace_texts(text, [Edit(**edit)], file.path)
 
     return _change(desk, edit_file, check, aliases=("Edit",))
 
@@ -145,7 +145,7 @@ def _multi_edit(desk: EditDesk) -> ExecutableTool:
 
     def check(file_path: str, edits: list[dict[str, Any]], conversation: str) -> None:
         file, text = desk.fresh(file_path, conversation)
-        _edited(text, [Edit(**edit) for edit in edits], file.path)
+        _replace_texts(text, [Edit(**edit) for edit in edits], file.path)
 
     return _change(desk, multi_edit_file, check, aliases=("MultiEdit",))
 
@@ -196,14 +196,14 @@ def _count(content: str) -> str:
 def _apply_edits(desk: EditDesk, path: str, edits: Sequence[Edit], conversation: str) -> str:
     with desk.lock:
         file, text = desk.fresh(path, conversation)
-        after, place, count = _edited(text, edits, file.path)
+        after, place, count = _replace_texts(text, edits, file.path)
         desk.replace(file, text.encode_text(after), conversation)
     times = "1 replacement" if count == 1 else f"{count:,} replacements"
     last = text.with_own_line_ends(edits[-1].new_string)
     return f"Made {times} in {file.path}. It now reads:\n{snippet(after, place, len(last))}"
 
 
-def _edited(text: TextFile, edits: Sequence[Edit], path: str) -> tuple[str, int, int]:
+def _replace_texts(text: TextFile, edits: Sequence[Edit], path: str) -> tuple[str, int, int]:
     """Return the text after replacements, the place of the last one, and their number.
 
     Raises:

@@ -198,7 +198,7 @@ def fetch_page(
     Raises:
         WorkspaceError: The address is not valid, cannot be reached, or refuses.
     """
-    parts = _read(url)
+    parts = _parse_address(url)
     for _ in range(_REDIRECTS + 1):
         if line.is_cut:
             break
@@ -213,14 +213,14 @@ def fetch_page(
             connection.close()
         if isinstance(found, Page):
             return found
-        target = _read(found)
+        target = _parse_address(found)
         if target.hostname != parts.hostname or (target.scheme, parts.scheme) == ("http", "https"):
             return Page(url=parts.geturl(), moved_to=target.geturl())
         parts = target
     raise WorkspaceError(f"{url!r} redirects more than {_REDIRECTS} times, or was given up")
 
 
-def _read(url: str) -> SplitResult:
+def _parse_address(url: str) -> SplitResult:
     """Return a parsed address with non-ASCII characters escaped."""
     if len(url) > _MAX_URL_CHARS:
         raise WorkspaceError(f"the address has {len(url):,} characters: {_MAX_URL_CHARS:,} at most")

@@ -240,7 +240,7 @@ class _Report:
                 yield "--"
             for at in range(first, min(len(lines), number + self._context + 1)):
                 sign = ":" if at in matching else "-"
-                yield f"{path}{sign}{at + 1}{sign}{_cut(lines[at])}"
+                yield f"{path}{sign}{at + 1}{sign}{_cut_line(lines[at])}"
                 last = at
 
     def text(self) -> str:
@@ -252,7 +252,7 @@ class _Report:
         return f"{listed}\n[{self._matches:,} matching lines in {self._files:,} files]"
 
 
-def _cut(line: str) -> str:
+def _cut_line(line: str) -> str:
     line = line.removesuffix("\r")
     if len(line) <= _MAX_LINE_CHARS:
         return line

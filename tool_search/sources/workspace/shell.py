@@ -218,9 +218,9 @@ class _Shell:
             await process.stdin.drain()
         except (BrokenPipeError, ConnectionResetError) as exc:
             raise WorkspaceError("the shell has ended: it begins anew with the next call") from exc
-        return await self._read(process.stdout, f"\n{mark} ".encode(), output)
+        return await self._read_until(process.stdout, f"\n{mark} ".encode(), output)
 
-    async def _read(
+    async def _read_until(
         self, stream: asyncio.StreamReader, mark: bytes, output: _Output
     ) -> tuple[int, str]:
         held, self._left = self._left, b""

@@ -249,7 +249,7 @@ class Workspace:
             WorkspaceError: The folder does not exist.
         """
         place = self.locate(path)
-        with self._open(place) as folder:
+        with self._open_folder(place) as folder:
             found = []
             for name in sorted(os.listdir(folder)):  # noqa: PTH208  # a descriptor
                 with suppress(FileNotFoundError):
@@ -278,11 +278,11 @@ class Workspace:
         above, _, name = place.rpartition("/")
         if name in ("", "."):
             raise WorkspaceError("the workspace itself is a folder, not a file")
-        with self._open(above or ".", create=create) as folder, _translate_errors(place):
+        with self._open_folder(above or ".", create=create) as folder, _translate_errors(place):
             yield folder, name
 
     @contextmanager
-    def _open(self, place: str, *, create: bool = False) -> Iterator[int]:
+    def _open_folder(self, place: str, *, create: bool = False) -> Iterator[int]:
         """Open a folder component by component, without following links."""
         with _translate_errors(place):
             folder = os.open(self.folder, _FOLDER)

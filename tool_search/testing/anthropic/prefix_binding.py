@@ -34,7 +34,7 @@ def binds_thinking(model: str) -> bool:
 
 def signature(body: Mapping[str, Any], thinking: str) -> str:
     """Return the signature of a thinking block that answers this request."""
-    digest = _opening(body)
+    digest = _hash_opening(body)
     for message in body["messages"]:
         digest.update(_canonical(_message(message)))
     return _sign(digest.hexdigest(), thinking)
@@ -48,7 +48,7 @@ def changed_prefixes(body: Mapping[str, Any]) -> Iterator[Violation]:
     digest = None
     for index, message in enumerate(body["messages"]):
         if digest is None:
-            digest = _opening(body)
+            digest = _hash_opening(body)
         for place, block in enumerate(_thinking_blocks(message)):
             where = f"messages.{index}.content.{place}"
             _, bound, thought = block["signature"].split(":")
@@ -89,7 +89,7 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _opening(body: Mapping[str, Any]) -> hashlib._Hash:
+def _hash_opening(body: Mapping[str, Any]) -> hashlib._Hash:
     system = body.get("system") or []
     opening = [_content(system), body.get("tools") or []]
     return hashlib.sha256(_canonical(_without_breakpoints(opening)))

@@ -96,7 +96,7 @@ class _Filler:
         if kind in ("integer", "number"):
             return self._number(schema, whole=kind == "integer")
         if kind == "string":
-            return self._string(schema)
+            return self._make_string(schema)
         if "default" in schema:
             return schema["default"]
         if kind == "array":
@@ -181,7 +181,7 @@ class _Filler:
             number = min(number, high)
         return int(number) if whole or number == int(number) else number
 
-    def _string(self, schema: JSON) -> str:
+    def _make_string(self, schema: JSON) -> str:
         if schema.get("format") in _FORMATS:
             return str(schema.get("default") or _FORMATS[schema["format"]])
         if self.strings:

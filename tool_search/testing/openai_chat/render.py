@@ -53,7 +53,7 @@ class OpenAIChat(OpenAIErrors, Forgetful):
             "annotations": [],
         }
         if answer.thinking is not None:
-            message |= _reasoning(answer, answer.thinking)
+            message |= _render_reasoning(answer, answer.thinking)
         if answer.calls:
             message["tool_calls"] = [
                 {
@@ -104,7 +104,7 @@ def _finish_reason(answer: Answer) -> str:
     return answer.stop_reason or ("tool_calls" if answer.calls else "stop")
 
 
-def _reasoning(answer: Answer, text: str) -> dict[str, Any]:
+def _render_reasoning(answer: Answer, text: str) -> dict[str, Any]:
     """Return reasoning, or a piece of it, by the endpoint's name for it.
 
     Source of `reasoning_details`: OpenRouter, Reasoning tokens; recorded replies.
@@ -122,7 +122,7 @@ def _call_id(answer: Answer, index: int) -> str:
 def _deltas(answer: Answer) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": None if answer.calls else "", "refusal": None}
     for piece in pieces(answer.thinking or ""):
-        yield _reasoning(answer, piece)
+        yield _render_reasoning(answer, piece)
     for piece in pieces(answer.text):
         yield {"content": piece}
     for index, call in enumerate(answer.calls):

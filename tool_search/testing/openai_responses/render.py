@@ -184,14 +184,14 @@ def _output(answer: Answer) -> list[dict[str, Any]]:
     """Return the reply's items: hosted searches, reasoning, the text, the calls."""
     items: list[dict[str, Any]] = [dict(item) for item in answer.searches]
     if answer.thinking is not None:
-        items.append(_reasoning(answer, answer.thinking))
+        items.append(_render_reasoning(answer, answer.thinking))
     if answer.text or not answer.calls:
         items.append(_message(answer))
     items += [_call(answer, index, call) for index, call in enumerate(answer.calls)]
     return items
 
 
-def _reasoning(answer: Answer, thinking: str) -> dict[str, Any]:
+def _render_reasoning(answer: Answer, thinking: str) -> dict[str, Any]:
     item: dict[str, Any] = {
         "id": f"rs_{answer.digest[:40]}",
         "type": "reasoning",

@@ -209,7 +209,7 @@ def _search_call(where: str, item: JSON) -> Iterator[Violation]:
     yield from _type(f"{where}.arguments", item.get("arguments"), dict, "an object")
 
 
-def _reasoning(where: str, item: JSON) -> Iterator[Violation]:
+def _check_reasoning(where: str, item: JSON) -> Iterator[Violation]:
     yield from _type(f"{where}.summary", item.get("summary"), list, "an array of objects")
 
 
@@ -245,6 +245,6 @@ _JUDGES: dict[str, Callable[[str, JSON], Iterator[Violation]]] = {
     "function_call": _call,
     "function_call_output": _output,
     "tool_search_call": _search_call,
-    "reasoning": _reasoning,
+    "reasoning": _check_reasoning,
     "item_reference": _reference,
 }

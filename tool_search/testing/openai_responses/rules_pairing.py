@@ -44,7 +44,7 @@ def call_violations(
         knows_all: True if the request has the whole conversation.
     """
     yield from _duplicates(items)
-    yield from _reasoning(items)
+    yield from _find_lone_reasoning(items)
     yield from _pair(items, knows_all=knows_all)
     yield from _namespaces(items, tools, knows_all=knows_all)
 
@@ -63,7 +63,7 @@ def _duplicates(items: list[JSON]) -> Iterator[Violation]:
             seen.add(name)
 
 
-def _reasoning(items: list[JSON]) -> Iterator[Violation]:
+def _find_lone_reasoning(items: list[JSON]) -> Iterator[Violation]:
     """Yield reasoning that no call, message or further reasoning follows."""
     for index, item in enumerate(items):
         if kind_of(item) != "reasoning":

@@ -106,7 +106,7 @@ class GrantBook:
     async def read(self) -> None:
         """Read changes of other processes from the store; log a failure of the store."""
         try:
-            await self._read()
+            await self._read_store()
             self._is_failing = False
         except Exception as exc:  # noqa: BLE001  # stores are pluggable: none may end a turn
             if not self._is_failing:
@@ -156,7 +156,7 @@ class GrantBook:
             self._revoke_locally(gone)
             await self.read()
 
-    async def _read(self) -> None:
+    async def _read_store(self) -> None:
         store = self._store
         if self._file is not None:
             await self._import_file(self._file, store)

@@ -51,7 +51,7 @@ class ConversationModes:
 
     def use(self, conversation: str, mode: PermissionMode) -> None:
         """Set a conversation's mode, and write it in the background."""
-        self._set(conversation, mode)
+        self._set_mode(conversation, mode)
         self._unwritten[conversation] = mode
         if self._store is None:
             return
@@ -77,7 +77,7 @@ class ConversationModes:
             )  # fmt: skip
             return
         if conversation not in self._unwritten:
-            self._set(conversation, None if kept is None else _known(kept, conversation))
+            self._set_mode(conversation, None if kept is None else _mode_of(kept, conversation))
 
     async def write(self) -> None:
         """Write modes that the store does not have yet; keep them if it fails."""
@@ -95,9 +95,9 @@ class ConversationModes:
     def forget(self, conversation: str) -> None:
         """Drop a conversation's mode; the store erases it with the conversation."""
         self._unwritten.pop(conversation, None)
-        self._set(conversation, None)
+        self._set_mode(conversation, None)
 
-    def _set(self, conversation: str, mode: PermissionMode | None) -> None:
+    def _set_mode(self, conversation: str, mode: PermissionMode | None) -> None:
         if self._modes.get(conversation) == mode:
             return
         self.changes += 1
@@ -107,7 +107,7 @@ class ConversationModes:
             self._modes[conversation] = mode
 
 
-def _known(kept: str, conversation: str) -> PermissionMode:
+def _mode_of(kept: str, conversation: str) -> PermissionMode:
     if kept in _KNOWN:
         return cast("PermissionMode", kept)
     _log.warning(

@@ -39,7 +39,7 @@ class SchemaParts:
         self, parts: Iterable[Mapping[str, Any]], name: str
     ) -> tuple[Mapping[str, Any], ...]:
         """Return the parts that describe a property, given the parts of its object."""
-        found = (_mapping(part.get("properties")).get(name) for part in parts)
+        found = (_mapping_of(part.get("properties")).get(name) for part in parts)
         return self._expand(part for part in found if isinstance(part, Mapping))
 
     def of_items(self, parts: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
@@ -54,7 +54,7 @@ class SchemaParts:
 
     def names(self, parts: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
         """Return the properties that these parts declare, in order."""
-        declared = (name for part in parts for name in _mapping(part.get("properties")))
+        declared = (name for part in parts for name in _mapping_of(part.get("properties")))
         return tuple(dict.fromkeys(declared))
 
     def _expand(self, parts: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
@@ -72,7 +72,7 @@ class SchemaParts:
         for key in _LISTED:
             branches = part.get(key)
             candidates.extend(branches if isinstance(branches, list) else ())
-        candidates.extend(_mapping(part.get("dependentSchemas")).values())
+        candidates.extend(_mapping_of(part.get("dependentSchemas")).values())
         for key in _SINGLE:
             value = part.get(key)
             candidates.append(self._follow_reference(value) if isinstance(value, str) else value)
@@ -99,13 +99,13 @@ class SchemaParts:
         if self._anchors is None:
             self._anchors = {}
             for key in ("$defs", "definitions"):
-                for part in _mapping(self._schema.get(key)).values():
-                    inner = _mapping(part)
+                for part in _mapping_of(self._schema.get(key)).values():
+                    inner = _mapping_of(part)
                     for anchor in (inner.get("$anchor"), inner.get("$dynamicAnchor")):
                         if isinstance(anchor, str):
                             self._anchors[anchor] = inner
         return self._anchors.get(name)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping_of(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}

@@ -71,7 +71,7 @@ class BareRequests:
         self._user_of = user_of
         self._methods: dict[str, Callable[[_Params], Awaitable[dict[str, Any]]]] = {
             "initialize": self._initialize,
-            "ping": _nothing,
+            "ping": _answer_ping,
             "prompts/list": self._list_prompts,
             "prompts/get": passed.get_prompt,
             "resources/list": self._list_resources,
@@ -83,7 +83,7 @@ class BareRequests:
     async def answer(self, request: Request) -> Response:
         """Return the answer to a POST request."""
         try:
-            content = _read(await request.body())
+            content = _read_body(await request.body())
         except ClientDisconnect:
             return Response(status_code=_CLOSED)
         except _RpcError as exc:
@@ -175,11 +175,11 @@ class BareRequests:
         return {"resourceTemplates": await self._passed.list_resource_templates()}
 
 
-async def _nothing(_: _Params) -> dict[str, Any]:
+async def _answer_ping(_: _Params) -> dict[str, Any]:
     return {}
 
 
-def _read(body: bytes) -> object:
+def _read_body(body: bytes) -> object:
     try:
         return read_json(body.decode("utf-8-sig"))
     except (ValueError, RecursionError) as exc:

@@ -103,7 +103,7 @@ class OpenSessions:
         ending = {**scope, "method": "DELETE", "headers": [*headers, (_HEADER, number.encode())]}
         if session.user is not None:
             ending["user"] = session.user
-        await self._manager.handle_request(ending, _nothing, _ignore)
+        await self._manager.handle_request(ending, _receive_end, _ignore)
         self._log_end()
         return True
 
@@ -124,7 +124,7 @@ def _name(user: Any) -> str:
     return "" if user is None else str(user.display_name)
 
 
-async def _nothing() -> Message:
+async def _receive_end() -> Message:
     return {"type": "http.request", "body": b"", "more_body": False}
 
 

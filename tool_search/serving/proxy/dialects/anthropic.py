@@ -94,7 +94,7 @@ class AnthropicMessages(WireDialect):
         self, given: Sequence[JSON], listed: Sequence[ListedTool], others: Sequence[JSON]
     ) -> list[JSON]:
         """Return the list of tools: first the provider's own, which no discovery moves."""
-        written = [_written(entry) for entry in listed]
+        written = [_write_entry(entry) for entry in listed]
         marked = [entry["cache_control"] for entry in given if entry.get("cache_control")]
         own = next((i for i, entry in enumerate(listed) if entry.own is not None), None)
         # A mark on a tool that waits is refused, and one that is left out would be lost.
@@ -340,7 +340,7 @@ def _name(block: JSON) -> JSON:
     return {**block, "content": [{"type": "text", "text": names}, *rest]}
 
 
-def _written(entry: ListedTool) -> JSON:
+def _write_entry(entry: ListedTool) -> JSON:
     """Return an entry of the list; a deferred tool has no mark, which would be refused."""
     if entry.wire is None or not entry.deferred:
         return entry.definition
