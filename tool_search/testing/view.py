@@ -52,6 +52,18 @@ class VisibleTool:
     is_late: bool = False
     cache_breakpoint: bool = False
 
+    @classmethod
+    def of(
+        cls, definition: Mapping[str, Any], schema: str = "parameters", **more: Any
+    ) -> VisibleTool:
+        """Return the tool of a definition, whose schema is under a name."""
+        return cls(
+            name=definition["name"],
+            description=definition.get("description") or "",
+            parameters=definition.get(schema) or {},
+            **more,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewCall:

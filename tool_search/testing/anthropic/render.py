@@ -6,7 +6,6 @@ anthropic SDK (`Message`, `RawMessageStreamEvent`, `ErrorResponse`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,13 @@ from tool_search.testing.anthropic.prefix_binding import signature
 from tool_search.testing.anthropic.rules import check_anthropic
 from tool_search.testing.anthropic.threads import recall, remember
 from tool_search.testing.anthropic.view import view_of
-from tool_search.testing.server.dialect import Forgetful, StreamEvent, dump_json, pieces
+from tool_search.testing.server.dialect import (
+    Forgetful,
+    StreamEvent,
+    dump_json,
+    parsed_arguments,
+    pieces,
+)
 from tool_search.testing.violations import Violation, invalid
 
 if TYPE_CHECKING:
@@ -220,7 +225,7 @@ def _blocks(answer: Answer) -> list[tuple[dict[str, Any], list[JSON]]]:
             "type": "tool_use",
             "id": f"toolu_01{answer.digest[:20]}{index:02d}",
             "name": call.name,
-            "input": _input(call.arguments),
+            "input": parsed_arguments(call.arguments),
             "caller": {"type": "direct"},
         }
         blocks.append((block, [_json_delta(part) for part in ("", *pieces(call.arguments))]))
@@ -237,15 +242,3 @@ def _empty(block: JSON) -> JSON:
 
 def _json_delta(part: str) -> JSON:
     return {"type": "input_json_delta", "partial_json": part}
-
-
-def _input(arguments: str) -> object:
-    """Return the arguments as an object, or unchanged if they are not JSON.
-
-    The service itself only ever sends an object; endpoints that imitate it
-    have sent strings.
-    """
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments

@@ -67,10 +67,9 @@ def _parts(message: JSON) -> list[JSON]:
 
 
 def _tool(tool: JSON) -> VisibleTool:
-    return VisibleTool(
-        name=tool["name"],
-        description=tool.get("description") or "",
-        parameters=tool.get("input_schema") or {},
+    return VisibleTool.of(
+        tool,
+        "input_schema",
         is_late=bool(tool.get("defer_loading")),
         cache_breakpoint=tool.get("cache_control") is not None,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from tool_search.testing.openai_chat.rules_messages import loaded_by
@@ -31,8 +30,8 @@ def view_of(body: JSON) -> ModelView:
         dialect="openai_chat",
         model=body["model"],
         tools=(
-            *(_visible(tool) for tool in shown),
-            *(replace(_visible(tool), is_late=True) for tool in late),
+            *(VisibleTool.of(tool) for tool in shown),
+            *(VisibleTool.of(tool, is_late=True) for tool in late),
         ),
         tool_choice=_tool_choice(body.get("tool_choice")),
         messages=tuple(_message(message, names) for message in body["messages"]),
@@ -81,14 +80,6 @@ def _message(message: JSON, names: dict[str, str]) -> ViewMessage:
         return ViewMessage(role="assistant", text=text, calls=calls)
     brings = tuple(tool["function"]["name"] for tool in message.get("tools") or ())
     return ViewMessage(role="user" if role == "user" else "system", text=text, brings=brings)
-
-
-def _visible(function: JSON) -> VisibleTool:
-    return VisibleTool(
-        name=function["name"],
-        description=function.get("description") or "",
-        parameters=function.get("parameters") or {},
-    )
 
 
 def _text(content: str | list[JSON] | None) -> str:

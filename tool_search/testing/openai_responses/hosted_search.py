@@ -77,14 +77,6 @@ def _choose_names(waiting: list[tuple[str | None, JSON]], arguments: JSON) -> se
     if isinstance(paths, list):
         return {tool["name"] for space, tool in waiting if {tool["name"], space} & set(paths)}
     asked = words(" ".join(map(str, arguments.values())))
-    scores = {tool["name"]: likeness(_visible(tool), asked) for _, tool in waiting}
+    scores = {tool["name"]: likeness(VisibleTool.of(tool), asked) for _, tool in waiting}
     best = sorted(scores, key=lambda name: -scores[name])[:_MAX_COUNT]
     return {name for name in best if scores[name] > 0}
-
-
-def _visible(tool: JSON) -> VisibleTool:
-    return VisibleTool(
-        name=tool["name"],
-        description=tool.get("description") or "",
-        parameters=tool.get("parameters") or {},
-    )

@@ -7,7 +7,6 @@ first and its last event, as recorded; the last one is used.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from tool_search.testing.openai_responses.memory import conversation_of, recall,
 from tool_search.testing.openai_responses.rules import check_openai_responses
 from tool_search.testing.openai_responses.rules_tools import loaded_by
 from tool_search.testing.openai_responses.view import items_of, view_of
-from tool_search.testing.server.dialect import StreamEvent, dump_json, pieces
+from tool_search.testing.server.dialect import StreamEvent, dump_json, parsed_arguments, pieces
 
 if TYPE_CHECKING:
     from tool_search.testing.server.dialect import Answer, AnswerCall
@@ -223,11 +222,11 @@ def _call(answer: Answer, index: int, call: AnswerCall) -> dict[str, Any]:
             "id": f"tsc_{made}",
             "type": "tool_search_call",
             "status": "completed",
-            "arguments": _read_arguments(call.arguments),
+            "arguments": parsed_arguments(call.arguments),
             "call_id": f"call_{made}",
             "execution": "client",
         }
-    is_cut = answer.stop_reason is not None and isinstance(_read_arguments(call.arguments), str)
+    is_cut = answer.stop_reason is not None and isinstance(parsed_arguments(call.arguments), str)
     item = {
         "id": f"fc_{made}",
         "type": "function_call",
@@ -237,17 +236,6 @@ def _call(answer: Answer, index: int, call: AnswerCall) -> dict[str, Any]:
         "name": call.name,
     }
     return item if call.namespace is None else {**item, "namespace": call.namespace}
-
-
-def _read_arguments(arguments: str) -> object:
-    """Return the arguments as an object, or unchanged if they are not JSON.
-
-    The service itself only ever sends an object.
-    """
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments
 
 
 def _item_events(index: int, item: JSON) -> Iterator[dict[str, Any]]:

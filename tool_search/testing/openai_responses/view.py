@@ -6,7 +6,6 @@ Source: OpenAI, Tool search: a deferred definition is shown at the
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.openai_responses.rules_messages import kind_of
@@ -66,25 +65,16 @@ def _tools(
     for tool in tools:
         if tool["type"] == "tool_search":
             hosted = tool.get("execution") != "client"
-            search = replace(_visible({**tool, "name": SEARCH_NAME}, None), is_hosted=hosted)
-            shown[(None, SEARCH_NAME)] = replace(search, is_search=True)
+            named = {**tool, "name": SEARCH_NAME}
+            shown[(None, SEARCH_NAME)] = VisibleTool.of(named, is_hosted=hosted, is_search=True)
         for namespace, function in members([tool], loaded=False):
             place = hidden if function.get("defer_loading") else shown
-            place[(namespace, function["name"])] = _visible(function, namespace)
+            place[(namespace, function["name"])] = VisibleTool.of(function, namespace=namespace)
     for namespace, function in loaded_by(items):
         key = (namespace, function["name"])
         hidden.pop(key, None)
-        shown[key] = replace(_visible(function, namespace), is_late=True)
+        shown[key] = VisibleTool.of(function, namespace=namespace, is_late=True)
     return tuple(shown.values()), tuple(hidden.values())
-
-
-def _visible(tool: JSON, namespace: str | None) -> VisibleTool:
-    return VisibleTool(
-        name=tool["name"],
-        description=tool.get("description") or "",
-        parameters=tool.get("parameters") or {},
-        namespace=namespace,
-    )
 
 
 def _allowed_tools(tools: tuple[VisibleTool, ...], choice: Any) -> Iterator[VisibleTool]:

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from tool_search.testing.view import ModelView
     from tool_search.testing.violations import Violation
 
-__all__ = ["Answer", "AnswerCall", "Dialect", "Forgetful", "StreamEvent", "dump_json", "pieces"]
+__all__ = [
+    "Answer",
+    "AnswerCall",
+    "Dialect",
+    "Forgetful",
+    "StreamEvent",
+    "dump_json",
+    "parsed_arguments",
+    "pieces",
+]
 
 _PIECE = 16
 
@@ -207,6 +216,17 @@ class Forgetful:
 def dump_json(data: Mapping[str, Any]) -> str:
     """Return JSON as the services write it into a stream."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def parsed_arguments(arguments: str) -> object:
+    """Return a call's arguments as an object, or unchanged if they are not JSON.
+
+    The services themselves only ever send an object; endpoints that imitate them have sent strings.
+    """
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
 
 
 def pieces(text: str) -> Iterator[str]:

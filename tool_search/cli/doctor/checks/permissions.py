@@ -6,9 +6,13 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from tool_search.cli.doctor.examined import Examined
-from tool_search.cli.doctor.findings import Finding, KeyPath
-from tool_search.config.permissions import PermissionRules, PermissionSettings
-from tool_search.runner.execution.permissions.rule_checks import UnmatchedRule, unmatched_rules
+from tool_search.cli.doctor.findings import Finding
+from tool_search.config.permissions import PermissionSettings
+from tool_search.runner.execution.permissions.rule_checks import (
+    UnmatchedRule,
+    rule_levels,
+    unmatched_rules,
+)
 from tool_search.runner.execution.permissions.rule_names import ToolsByRule, named_tools
 from tool_search.runner.execution.permissions.rules import Rule
 
@@ -80,7 +84,7 @@ def _check_overruled(settings: PermissionSettings, tools: ToolsByRule) -> Iterat
         ]
         for kind in ("ask", "deny")
     }
-    for place, level in _levels(settings):
+    for place, level in rule_levels(settings):
         for kind, stricter in _STRICTER.items():
             for index, written in enumerate(getattr(level, kind)):
                 named = list(tools.named(Rule.read(written).name, allows=kind == "allow"))
@@ -92,10 +96,3 @@ def _check_overruled(settings: PermissionSettings, tools: ToolsByRule) -> Iterat
                         path=("permissions", *place, kind, index),
                         values={"rule": written, "by": over[0].name if over[0] else ""},
                     )
-
-
-def _levels(settings: PermissionSettings) -> Iterator[tuple[KeyPath, PermissionRules]]:
-    yield (), settings
-    yield ("policy",), settings.policy
-    for role, rules in settings.roles.items():
-        yield ("roles", role), rules

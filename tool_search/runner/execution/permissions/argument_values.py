@@ -9,7 +9,6 @@ JSON inside a string, or in the schema's default if the call has no value.
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import Any
 
 from tool_search.core.catalog.tool import Tool, schema_of
 from tool_search.core.values.json import compact_json
-from tool_search.core.values.readings import Scalar
+from tool_search.core.values.readings import Scalar, without_unseen
 from tool_search.runner.execution.permissions.schema_parts import SchemaParts
 
 __all__ = [
@@ -38,7 +37,6 @@ _MAX_VALUES = 1_000
 _MAX_NAME_CHARS = 256
 _MAX_JSON_CHARS = 100_000
 _MAX_JSON_DEPTH = 3
-_UNSEEN = frozenset(("Cc", "Cf", "Zl", "Zp"))
 # Programs that accept an argument under several names differ in these characters.
 _SEPARATORS = str.maketrans("", "", "_- .")
 _Parts = tuple[Mapping[str, Any], ...]
@@ -346,8 +344,7 @@ def _normalized_name(name: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def _normalize(name: str) -> str:
-    seen = "".join(char for char in name if unicodedata.category(char) not in _UNSEEN)
-    return unicodedata.normalize("NFKC", seen).casefold().translate(_SEPARATORS)
+    return without_unseen(name).casefold().translate(_SEPARATORS)
 
 
 def _strings(value: Any) -> list[str]:

@@ -27,7 +27,7 @@ from tool_search.runner.execution.permissions.rule_names import (
 )
 from tool_search.runner.execution.permissions.rules import PermissionDecision, Rule
 
-__all__ = ["UnmatchedRule", "unmatched_rules"]
+__all__ = ["UnmatchedRule", "rule_levels", "unmatched_rules"]
 
 _SPACED = re.compile(r"\s*([\w.-]+)\s*=")
 _KINDS: tuple[PermissionDecision, ...] = ("allow", "ask", "deny")
@@ -63,7 +63,7 @@ def unmatched_rules(settings: PermissionSettings, tools: ToolsByRule) -> Iterato
         settings: The rules.
         tools: The tools; a server that is not connected yet has no tools.
     """
-    for place, level in _levels(settings):
+    for place, level in rule_levels(settings):
         for kind in _KINDS:
             for index, written in enumerate(getattr(level, kind)):
                 problem = _problem(Rule.read(written), kind, tools)
@@ -76,7 +76,8 @@ def unmatched_rules(settings: PermissionSettings, tools: ToolsByRule) -> Iterato
             yield UnmatchedRule(("trusted_servers", index), server, problem)
 
 
-def _levels(settings: PermissionSettings) -> Iterator[tuple[tuple[str, ...], PermissionRules]]:
+def rule_levels(settings: PermissionSettings) -> Iterator[tuple[tuple[str, ...], PermissionRules]]:
+    """Yield the rules of each level of the settings, with their place."""
     yield (), settings
     yield ("policy",), settings.policy
     for role, rules in settings.roles.items():
