@@ -30,7 +30,7 @@ from search import read_tools
 
 from tool_search import SearchSettings, Tool, ToolCatalog, ToolSearchTool, build_index
 from tool_search.search import SearchMatch, SearchResult
-from tool_search.search.discovery.queries import merged_results
+from tool_search.search.discovery.search_tool import merged_results
 
 HERE = Path(__file__).resolve().parent
 ENGINES = ("bm25", "hybrid", "semantic", "rank_bm25", "lexical", "regex")

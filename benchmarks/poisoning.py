@@ -30,7 +30,7 @@ from search import MACRO
 from tool_search.config.search import SearchSettings
 from tool_search.core.catalog.tool import Tool
 from tool_search.search import JudgedQuery, build_index
-from tool_search.search.discovery.search_trail import can_teach
+from tool_search.search.discovery.search_services import can_teach
 from tool_search.search.learned import (
     Evidence,
     LearnedQueries,

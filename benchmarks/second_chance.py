@@ -26,7 +26,7 @@ from model_listing import Request, read_requests
 
 from tool_search import Message, ToolCatalog, ToolSearchConfig, ToolSearchSession, profile_for
 from tool_search.catalog.formats import parse_tools
-from tool_search.runner.session.missing_tool import says_tool_is_missing
+from tool_search.runner.session.session import says_tool_is_missing
 
 ENGINES = ("bm25", "hybrid")
 SCORES = (0.5, 0.6, 0.7, 0.8)

@@ -44,7 +44,7 @@ from tool_search import (
     profile_for,
 )
 from tool_search.providers.base import ReplyEnd, Usage
-from tool_search.runner import turn_lock
+from tool_search.runner import conversations as turn_lock
 from tool_search.stores.redis import RedisStore
 
 _WORKERS = 8

@@ -14,8 +14,7 @@ from functools import cache
 from itertools import groupby
 from typing import Any, Unpack
 
-from tool_search.adapters.anthropic.parts import blocks_of, is_search_block, references_in
-from tool_search.adapters.wire.arguments import arguments_object
+from tool_search.adapters.anthropic.reply import blocks_of, is_search_block, references_in
 from tool_search.adapters.wire.searches import (
     HistoryOptions,
     HistoryReader,
@@ -24,7 +23,14 @@ from tool_search.adapters.wire.searches import (
     result_of,
     simplified,
 )
-from tool_search.adapters.wire.values import attachment, fields_of, label_of, mappings_of, text_of
+from tool_search.adapters.wire.values import (
+    arguments_object,
+    attachment,
+    fields_of,
+    label_of,
+    mappings_of,
+    text_of,
+)
 from tool_search.core.conversation.history import results_in_place
 from tool_search.core.messages import ContentPart, Message, NativeReply, TextPart, ToolCall
 from tool_search.core.services import SearchResult

@@ -15,8 +15,7 @@ from functools import partial
 from typing import Any, Unpack
 from urllib.parse import unquote_to_bytes
 
-from tool_search.adapters.anthropic.parts import EMPTY_TEXT, THINKING
-from tool_search.adapters.wire.arguments import arguments_object
+from tool_search.adapters.anthropic.reply import EMPTY_TEXT, THINKING
 from tool_search.adapters.wire.requests import (
     RequestOptions,
     encoded_body,
@@ -28,6 +27,7 @@ from tool_search.adapters.wire.requests import (
     with_extra_body,
 )
 from tool_search.adapters.wire.schemas import sent_description, sent_schema_json, sent_under
+from tool_search.adapters.wire.values import arguments_object
 from tool_search.core.catalog.naming import NameRule, wire_id, wire_name
 from tool_search.core.messages import (
     ContentPart,

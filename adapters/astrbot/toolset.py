@@ -28,8 +28,12 @@ from tool_search.core.profiles import ProviderProfile
 from tool_search.core.services import SearchResult
 from tool_search.i18n import text
 from tool_search.providers.known import EVER_KEPT_NAMES
-from tool_search.search.discovery.queries import joined_queries, read_queries
-from tool_search.search.discovery.search_tool import CALL_TOOL_NAME, call_tool_definition
+from tool_search.search.discovery.search_tool import (
+    CALL_TOOL_NAME,
+    call_tool_definition,
+    joined_queries,
+    read_queries,
+)
 
 __all__ = ["run_of", "searching_tool_set", "within_limits"]
 

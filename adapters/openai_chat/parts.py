@@ -10,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tool_search.adapters.wire.arguments import ObjectEnd, arguments_text
-from tool_search.adapters.wire.values import mapping_of, mappings_of, position_of, text_of
+from tool_search.adapters.wire.values import (
+    ObjectEnd,
+    arguments_text,
+    mapping_of,
+    mappings_of,
+    position_of,
+    text_of,
+)
 
 __all__ = [
     "SYSTEM",

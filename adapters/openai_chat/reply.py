@@ -18,9 +18,17 @@ from tool_search.adapters.openai_chat.parts import StreamedCalls
 from tool_search.adapters.openai_chat.wire import REASONING_FIELDS
 from tool_search.adapters.sdk.failures import Failure, ReplyFailedError, body_failure, foreign_reply
 from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_end
-from tool_search.adapters.wire.arguments import is_whole
-from tool_search.adapters.wire.names import canonical_names, made_call
-from tool_search.adapters.wire.values import count_of, known, list_of, mapping_of, named_of, text_of
+from tool_search.adapters.wire.values import (
+    canonical_names,
+    count_of,
+    is_whole,
+    known,
+    list_of,
+    made_call,
+    mapping_of,
+    named_of,
+    text_of,
+)
 from tool_search.core.messages import NativeReply, RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.values.json import compact_json

@@ -18,7 +18,6 @@ from itertools import zip_longest
 from typing import Any, Unpack
 
 from tool_search.adapters.openai_chat.turns import is_written, ordered_messages
-from tool_search.adapters.wire.arguments import arguments_json
 from tool_search.adapters.wire.requests import (
     RequestOptions,
     definitions_in,
@@ -38,7 +37,7 @@ from tool_search.adapters.wire.schemas import (
     sent_schema_json,
     sent_under,
 )
-from tool_search.adapters.wire.values import text_of
+from tool_search.adapters.wire.values import arguments_json, text_of
 from tool_search.core.catalog.naming import NameRule, wire_id, wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import (

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from tool_search.adapters.openai_responses.parts import functions_in, own_items, says_more
-from tool_search.adapters.wire.arguments import arguments_object
 from tool_search.adapters.wire.searches import (
     HistoryOptions,
     HistoryReader,
@@ -21,7 +20,7 @@ from tool_search.adapters.wire.searches import (
     result_of,
     simplified,
 )
-from tool_search.adapters.wire.values import fields_of, label_of, text_of
+from tool_search.adapters.wire.values import arguments_object, fields_of, label_of, text_of
 from tool_search.core.conversation.history import results_in_place
 from tool_search.core.messages import (
     ContentPart,

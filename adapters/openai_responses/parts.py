@@ -9,8 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tool_search.adapters.wire.arguments import arguments_json
-from tool_search.adapters.wire.values import list_of, mapping_of, mappings_of, text_of
+from tool_search.adapters.wire.values import (
+    arguments_json,
+    list_of,
+    mapping_of,
+    mappings_of,
+    text_of,
+)
 from tool_search.core.messages import ToolCall
 
 __all__ = [

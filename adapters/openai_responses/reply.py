@@ -21,12 +21,13 @@ from tool_search.adapters.openai_responses.parts import (
 from tool_search.adapters.openai_responses.wire import KEPT_REPLY, history_digest, loaded_by
 from tool_search.adapters.sdk.failures import ReplyFailedError, body_failure, foreign_reply
 from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_end
-from tool_search.adapters.wire.arguments import is_whole
-from tool_search.adapters.wire.names import canonical_names, made_call
 from tool_search.adapters.wire.values import (
+    canonical_names,
     count_of,
+    is_whole,
     known,
     list_of,
+    made_call,
     mapping_of,
     position_of,
     text_of,

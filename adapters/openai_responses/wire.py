@@ -18,7 +18,6 @@ from typing import Any, Unpack
 
 from tool_search.adapters.openai_responses.parts import functions_in, is_call
 from tool_search.adapters.openai_responses.tools import ToolNamespaces, definitions, encode_tools
-from tool_search.adapters.wire.arguments import arguments_json, arguments_object
 from tool_search.adapters.wire.requests import (
     RequestOptions,
     WrittenHistory,
@@ -30,7 +29,7 @@ from tool_search.adapters.wire.requests import (
     user_content,
     with_extra_body,
 )
-from tool_search.adapters.wire.values import text_of
+from tool_search.adapters.wire.values import arguments_json, arguments_object, text_of
 from tool_search.core.catalog.naming import wire_id, wire_name
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.messages import (

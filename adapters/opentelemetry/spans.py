@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from opentelemetry import context as context_api
@@ -12,15 +14,10 @@ from opentelemetry.context import Context
 from opentelemetry.metrics import Histogram
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
-from tool_search.adapters.opentelemetry.content import (
-    input_messages,
-    output_messages,
-    system_instructions,
-)
-from tool_search.adapters.opentelemetry.conventions import finish_reason, of_request, turn_error
 from tool_search.core.conversation.calls import AnsweredCall
-from tool_search.core.messages import Message, RequestPlan, ToolCall
-from tool_search.core.values.redaction import redacted_json, redacted_text
+from tool_search.core.messages import ImagePart, Message, ReferencePart, RequestPlan, ToolCall
+from tool_search.core.values.json import compact_json
+from tool_search.core.values.redaction import redacted, redacted_json, redacted_text
 from tool_search.runner.events import (
     Done,
     RequestFinished,
@@ -31,7 +28,194 @@ from tool_search.runner.events import (
 from tool_search.runner.execution.observers import CallBegun, CallEnded, TurnFailed, TurnStarted
 from tool_search.runner.execution.results import ExecutionResult
 
-__all__ = ["Spans"]
+__all__ = [
+    "SCOPE",
+    "SECONDS",
+    "TOKENS",
+    "Spans",
+    "captures_content",
+    "finish_reason",
+    "input_messages",
+    "of_answer",
+    "of_request",
+    "output_messages",
+    "system_instructions",
+    "turn_error",
+]
+
+# The names of OpenTelemetry's conventions for generative AI, and ours next to them.
+#
+# Source: OpenTelemetry, "Semantic conventions for generative client AI spans", "... agent and
+# framework spans" and "... metrics", in development; the names are those of
+# opentelemetry-semantic-conventions 0.66b2. Names that begin with `tool_search.` are ours: the
+# conventions have none for them.
+
+
+SCOPE = "tool_search"
+# The boundaries that the conventions advise.
+SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
+TOKENS = [float(4**power) for power in range(14)]
+
+_CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+_CAPTURING = ("true", "span_only", "span_and_event")
+# The well-known values of `gen_ai.provider.name`, by the host that is asked.
+_SERVICES = (
+    ("*.anthropic.com", "anthropic"),
+    ("*.openai.azure.com", "azure.ai.openai"),
+    ("*.services.ai.azure.com", "azure.ai.inference"),
+    ("*.openai.com", "openai"),
+    ("*.deepseek.com", "deepseek"),
+    ("*.moonshot.*", "moonshot_ai"),
+    ("*.mistral.ai", "mistral_ai"),
+    ("*.x.ai", "x_ai"),
+    ("*.groq.com", "groq"),
+    ("*.perplexity.ai", "perplexity"),
+    ("*.cohere.com", "cohere"),
+    ("*.amazonaws.com", "aws.bedrock"),
+    ("*aiplatform.googleapis.com", "gcp.vertex_ai"),
+    ("generativelanguage.googleapis.com", "gcp.gemini"),
+)
+# What a message of the conventions' JSON Schema may end with.
+_FINISHED = {"answer": "stop", "calls": "tool_call", "refusal": "content_filter"}
+# The ends of turns that have an answer, as `Bot.ask` returns it.
+_ANSWERS = ("answer", "length", "max_steps")
+
+
+def captures_content(environment: Mapping[str, str] | None = None) -> bool:
+    """Return True if the process asks for the text of messages in spans.
+
+    Source: opentelemetry-util-genai, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT.
+    """
+    said = (os.environ if environment is None else environment).get(_CAPTURE, "")
+    return said.strip().lower() in _CAPTURING
+
+
+def finish_reason(stop_reason: str) -> str:
+    """Return the conventions' word for the end of a reply."""
+    return _FINISHED.get(stop_reason, stop_reason)
+
+
+def turn_error(done: Done) -> str:
+    """Return the kind of failure of a turn without an answer; empty if it has one."""
+    return "" if done.stop_reason in _ANSWERS else done.stop_reason
+
+
+def of_request(request: RequestStarted) -> dict[str, str | int]:
+    """Return the attributes that a request's span and metrics share."""
+    dialect, _, rest = request.origin.partition(":")
+    host, _, port = rest.partition("/")[0].partition(":")
+    shared: dict[str, str | int] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": _service(dialect, host),
+        "gen_ai.request.model": request.model,
+    }
+    if host:
+        shared["server.address"] = host
+    if port.isdigit():
+        # An address without a port may be one of http or of https.
+        shared["server.port"] = int(port)
+    return shared
+
+
+def of_answer(finished: RequestFinished) -> dict[str, str | int]:
+    """Return the same, with what is known at the end of the request."""
+    shared = of_request(finished.request)
+    if finished.response_model:
+        shared["gen_ai.response.model"] = finished.response_model
+    if finished.error:
+        shared["error.type"] = finished.error
+    return shared
+
+
+def _service(dialect: str, host: str) -> str:
+    """Return the service of a host; of an unknown one, that whose dialect it speaks."""
+    named = (name for pattern, name in _SERVICES if fnmatchcase(host, pattern))
+    return next(named, dialect.partition("_")[0])
+
+
+# The text of users, models and tools, in the JSON of the conventions.
+#
+# It is recorded only if the operator asks for it. Secrets are masked, and of a long history the
+# last messages are kept.
+#
+# Source: OpenTelemetry, "gen-ai-input-messages.json" and "gen-ai-output-messages.json".
+
+
+# About 2 ms of writing and masking. An exporter sends no larger batch than a few megabytes.
+_MAX_CHARS = 30_000
+_MAX_PART_CHARS = 10_000
+
+
+def input_messages(messages: Sequence[Message]) -> str:
+    """Return the last messages of a history, as many as 30,000 characters hold."""
+    kept: list[str] = []
+    left = _MAX_CHARS
+    for message in reversed(messages):
+        written = _written(message)
+        left -= len(written)
+        if left < 0 and kept:
+            break
+        kept.append(written)
+    return f"[{','.join(reversed(kept))}]"
+
+
+def output_messages(reply: Message, finish_reason: str) -> str:
+    """Return a reply."""
+    return f"[{_written(reply, finish_reason=finish_reason)}]"
+
+
+def system_instructions(system: str) -> str:
+    """Return the system text."""
+    return compact_json([_text(system)])
+
+
+def _written(message: Message, **more: str) -> str:
+    content = {"role": message.role, "parts": list(_parts(message)), **more}
+    return compact_json(content)
+
+
+def _parts(message: Message) -> Iterable[dict[str, Any]]:
+    if message.role == "tool":
+        yield {
+            "type": "tool_call_response",
+            "id": message.tool_call_id,
+            "response": _mask(message.text),
+        }
+        return
+    parts = message.content
+    for part in (parts,) if isinstance(parts, str) else parts:
+        if isinstance(part, ImagePart):
+            # A data address is a whole picture.
+            yield {"type": "uri", "modality": "image", "uri": part.url.partition(",")[0][:200]}
+        elif isinstance(part, ReferencePart):
+            yield _text(f"tools: {', '.join(part.names)}")
+        elif text := part if isinstance(part, str) else part.text:
+            yield _text(text)
+    for call in message.tool_calls:
+        arguments = call.parsed_arguments()
+        yield {
+            "type": "tool_call",
+            "id": call.id,
+            "name": call.name,
+            "arguments": _mask(call.arguments) if arguments is None else _small(arguments),
+        }
+
+
+def _small(arguments: dict[str, Any]) -> Any:
+    """Return masked arguments; as cut text if they are long."""
+    written = compact_json(arguments)
+    return redacted(arguments) if len(written) <= _MAX_PART_CHARS else _mask(written)
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"type": "text", "content": _mask(text)}
+
+
+def _mask(text: str) -> str:
+    cut = text if len(text) <= _MAX_PART_CHARS else f"{text[:_MAX_PART_CHARS]}…"
+    masked: str = redacted(cut)
+    return masked
+
 
 _NS = 1_000_000_000
 _TURN, _REQUEST, _OUTSIDE = "turn", "request", "outside"

@@ -39,8 +39,14 @@ from tool_search.adapters.sdk.failures import (
     timeout_failure,
     unknown_failure,
 )
-from tool_search.adapters.sdk.reply_limits import ReplyLimits, ReplyMeter
-from tool_search.adapters.sdk.reply_stream import ReplyReader, read_stream, read_whole, reply_events
+from tool_search.adapters.sdk.reply_stream import (
+    ReplyLimits,
+    ReplyMeter,
+    ReplyReader,
+    read_stream,
+    read_whole,
+    reply_events,
+)
 from tool_search.adapters.wire.requests import RequestOptions
 from tool_search.adapters.wire.values import mapping_of
 from tool_search.config.limits import LimitSettings

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
-from tool_search.adapters.wire.arguments import arguments_text
 from tool_search.adapters.wire.values import (
+    arguments_text,
     attachment,
     label_of,
     mapping_of,

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from tests.astrbot.bot import ODD, AstrBot, lists, new_user
-from tool_search.catalog.schema.keys import wire_key
+from tool_search.catalog.schema.vocabulary import wire_key
 from tool_search.testing import ModelCall, ModelReply, ModelView, ScriptedModel, StandInServer
 
 CORE = ("future_task", "send_message_to_user", "tool_search")

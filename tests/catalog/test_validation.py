@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tool_search import Tool
-from tool_search.catalog.schema.keys import wire_key
+from tool_search.catalog.schema.vocabulary import wire_key
 from tool_search.catalog.validation import complaints_about
 
 SCHEMA = {

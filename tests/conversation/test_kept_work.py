@@ -26,7 +26,7 @@ from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.adapters.openai_responses.wire import KEPT_REPLY, history_digest
-from tool_search.adapters.wire.names import canonical_names
+from tool_search.adapters.wire.values import canonical_names
 from tool_search.core.messages import KeptWork, NativeReply, RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import PrefixMonitor

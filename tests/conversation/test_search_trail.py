@@ -7,7 +7,7 @@ import pytest
 from tests.conversations import Chat, tool, toolbox
 from tool_search import CallResult, Message, RunCall, Tool, ToolCall
 from tool_search.core.services import Lesson, SearchMatch, SearchResult
-from tool_search.search.discovery.search_trail import SearchTrail, can_teach
+from tool_search.search.discovery.search_services import SearchTrail, can_teach
 
 TOOLS = [
     Tool(name="get_forecast", description="Weather forecast of a city.", kind="mcp"),

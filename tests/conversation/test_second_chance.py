@@ -10,7 +10,7 @@ from tests.conversation.test_preloading import KIMI, RESPONSES, SAID, TOOLS, rol
 from tests.conversations import BOUND, CLAUDE, COMPATIBLE, OPENAI, Chat, toolbox
 from tool_search import Message, Tool, ToolCall, ToolSearchConfig
 from tool_search.core.messages import NativeReply
-from tool_search.runner.session.missing_tool import says_tool_is_missing
+from tool_search.runner.session.session import says_tool_is_missing
 
 NONE = Message(role="assistant", content="Sorry, I don't have a tool for the weather.")
 PROFILES = pytest.mark.parametrize("profile", [CLAUDE, COMPATIBLE, OPENAI, BOUND, RESPONSES, KIMI])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.conversations import Chat
 from tool_search import RequestPlan, Tool, ToolCatalog, ToolSearchTool, build_index
 from tool_search.i18n import LANGUAGES
-from tool_search.search.discovery.catalog_language import DescribedIn, languages_of, languages_text
+from tool_search.search.discovery.listing import DescribedIn, languages_of, languages_text
 
 TEXTS = {
     "en": "Sends a message to the members of a list.",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.conversations import Chat, tool, toolbox
 from tool_search import SearchResult, Tool, ToolCatalog, ToolSearchTool, build_index
 from tool_search.i18n import LANGUAGES
-from tool_search.search.discovery.queries import MAX_QUERIES, read_queries
+from tool_search.search.discovery.search_tool import MAX_QUERIES, read_queries
 
 MAILS = [tool(f"mail_{n}", description=f"Send a mail {'to a list ' * n}.") for n in range(9)]
 ROOMS = [tool(f"room_{n}", description=f"Book a room {'with a screen ' * n}.") for n in range(9)]

@@ -15,8 +15,7 @@ from tool_search.providers.errors import (
     ProviderHealth,
     classify_error,
 )
-from tool_search.providers.refusals import answers_in
-from tool_search.providers.refused_tools import SentTools
+from tool_search.providers.refusals import SentTools, answers_in
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 OPENAI = profile_for("openai_chat", "gpt-5.4")

@@ -11,7 +11,7 @@ from tool_search import ProviderError, Tool, profile_for
 from tool_search.core.messages import DeclaredTool
 from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.errors import MAX_SET_ASIDE, ErrorAction, classify_error
-from tool_search.providers.refused_tools import SentTools
+from tool_search.providers.refusals import SentTools
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 OPENAI = profile_for("openai_chat", "gpt-5.4")

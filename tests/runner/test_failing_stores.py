@@ -38,7 +38,7 @@ from tool_search import (
 )
 from tool_search.errors import UnreadableRecordError
 from tool_search.search.learned import Evidence
-from tool_search.stores import backlog as backlog_module
+from tool_search.stores import keeping as backlog_module
 from tool_search.testing import Fault, ScriptedModel
 
 KEY = "default"

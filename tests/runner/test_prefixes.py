@@ -22,15 +22,14 @@ from tests.runner.bench import (
 from tool_search import ToolCatalog, ToolSearchSession
 from tool_search.core.messages import Message
 from tool_search.providers.prompt_cache import PrefixMonitor
+from tool_search.runner.conversations import TurnWatch
 from tool_search.runner.events import RunnerWarning
 from tool_search.runner.execution import CallRunner, ToolContext, TurnCalls
 from tool_search.runner.execution.observers import EventStream, Readers
 from tool_search.runner.providers import ProviderPool
 from tool_search.runner.turn import Turn
-from tool_search.runner.turn_watch import TurnWatch
 from tool_search.stores import MemoryStore
-from tool_search.stores.backlog import Backlog
-from tool_search.stores.keeping import ConversationKeeper, KeptConversation
+from tool_search.stores.keeping import Backlog, ConversationKeeper, KeptConversation
 from tool_search.testing import ScriptedModel, prefix_change
 
 

@@ -13,7 +13,7 @@ from tests.runner.kinds import KINDS, provider
 from tool_search import Done, RunnerWarning, Tool, ToolFinished
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
-from tool_search.catalog.schema.keys import wire_key
+from tool_search.catalog.schema.vocabulary import wire_key
 from tool_search.testing import ModelCall, ModelReply, ModelView, ScriptedModel
 
 FILTER, USER, OWNER = wire_key("$filter"), wire_key("user id"), wire_key("名字")

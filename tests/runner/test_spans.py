@@ -47,7 +47,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from tool_search.adapters.opentelemetry import OpenTelemetry
-from tool_search.adapters.opentelemetry.conventions import of_request
+from tool_search.adapters.opentelemetry.spans import of_request
 from tool_search.runner.events import RequestStarted
 
 

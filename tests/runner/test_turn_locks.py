@@ -18,7 +18,7 @@ from tool_search import (
     StoreError,
     Tool,
 )
-from tool_search.runner import turn_lock
+from tool_search.runner import conversations as turn_lock
 from tool_search.testing import ModelReply, ModelView, ScriptedModel
 
 LEASE_S = 6.0  # passed by moving the clock on

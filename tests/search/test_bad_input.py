@@ -21,7 +21,7 @@ from tests.search.registry import (
     PRESETS_WITH_INDEX,
     WITHOUT_VECTORS,
 )
-from tool_search.catalog.schema.plain import object_schema
+from tool_search.catalog.schema.declared import object_schema
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.values.json import compact_json

@@ -23,7 +23,7 @@ from tests.security.hostile_names import (
     tools_of,
 )
 from tool_search import ConversationRecord, ToolCatalog, ToolSearchConfig, ToolSearchSession
-from tool_search.adapters.wire.names import canonical_names
+from tool_search.adapters.wire.values import canonical_names
 from tool_search.core.catalog import naming
 from tool_search.core.catalog.naming import NameBook, NameRule, wire_name
 from tool_search.core.conversation.calls import CallResult, RunCall

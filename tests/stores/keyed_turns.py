@@ -22,7 +22,7 @@ from tool_search import (
     ToolSearchRunner,
 )
 from tool_search.adapters import build_provider
-from tool_search.runner import turn_lock
+from tool_search.runner import conversations as turn_lock
 from tool_search.stores import SQLiteStore
 from tool_search.stores.redis import RedisStore
 from tool_search.testing import ModelReply, ModelView, StandInServer

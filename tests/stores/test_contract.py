@@ -13,7 +13,7 @@ import pytest
 from tests.project.run_page import ROOT, blocks
 from tests.stores.contents import discoveries, record
 from tool_search.stores import Grant, MemoryStore, SQLiteStore, StoreCore
-from tool_search.stores.erasure import Selection
+from tool_search.stores.conversations import Selection
 from tool_search.testing.store_contract import (
     ConversationContract,
     EvidenceContract,

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 from tests.runner.bench import assert_paired
 from tests.stores.writers import Talk
 from tool_search import ConversationRecord, Discovery, MemoryStore, StoreError
-from tool_search.stores.backlog import Backlog
+from tool_search.stores.keeping import Backlog
 
 _KEY = "c"
 _IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"

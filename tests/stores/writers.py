@@ -23,8 +23,7 @@ from tests.conversations import OPENAI, Chat, tool, toolbox
 from tool_search import Discovery, StoreError, ToolCatalog, ToolSearchConfig, ToolSearchSession
 from tool_search.search.learned import Evidence
 from tool_search.stores import ConversationStore, Grant, SQLiteStore
-from tool_search.stores.backlog import Backlog
-from tool_search.stores.keeping import ConversationKeeper, KeptConversation
+from tool_search.stores.keeping import Backlog, ConversationKeeper, KeptConversation
 
 SHARED = "both:write"
 """The conversation that all writers share."""

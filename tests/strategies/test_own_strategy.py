@@ -34,7 +34,7 @@ from tool_search.core.messages import ToolList as Tools
 from tool_search.core.strategies import STRATEGY_GROUP, PlanInput, base, strategy_names
 from tool_search.providers.errors import classify_error
 from tool_search.providers.prompt_cache import cache_plan
-from tool_search.providers.refused_tools import SentTools
+from tool_search.providers.refusals import SentTools
 from tool_search.testing import (
     ModelCall,
     ModelReply,

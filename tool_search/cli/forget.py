@@ -19,7 +19,7 @@ from tool_search.cli.terminal.language import clauses, enumerated, spoken, wrong
 from tool_search.core.values.json import encodable
 from tool_search.errors import StoreError
 from tool_search.stores import SQLiteStore
-from tool_search.stores.erasure import Erased, Export, Selection
+from tool_search.stores.conversations import Erased, Export, Selection
 
 __all__ = [
     "forget_command",

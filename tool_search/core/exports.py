@@ -23,22 +23,34 @@ _INTO_CORE = {
     "view",
     "discovery": "definitions modes state tool_order",
 }
-# Modules of the core that are now one with another.
+# Modules that are now one with another: the module that has them, by folder.
 _JOINED = {
-    "catalog.naming": "catalog.ids catalog.names",
-    "catalog.schemas": "catalog.text_limits",
-    "catalog.tool": "catalog.parameters catalog.tokens",
-    "conversation.record": "conversation.denied_tools conversation.thinking",
-    "discoveries": "discovery.modes discovery.state discovery.tool_order",
-    "services": "discovery.definitions results",
-    "settings": "kinds strategy_facts",
-    "strategies.base": "strategies.planning strategies.registry",
-    "strategies.history": "strategies.arguments strategies.plan_input",
-    "values.clean_text": "values.look_alikes",
-    "values.json": "values.arguments values.frozen",
+    "adapters": "anthropic.reply: anthropic.parts; opentelemetry.spans: opentelemetry.content "
+    "opentelemetry.conventions; opentelemetry.telemetry: opentelemetry.metrics; "
+    "sdk.reply_stream: sdk.reply_limits; wire.values: wire.arguments wire.names",
+    "catalog.schema": "declared: plain soundness; graph: references; vocabulary: keys",
+    "core": "catalog.naming: catalog.ids catalog.names; catalog.schemas: catalog.text_limits; "
+    "catalog.tool: catalog.parameters catalog.tokens; "
+    "conversation.record: conversation.denied_tools conversation.thinking; "
+    "discoveries: discovery.modes discovery.state discovery.tool_order; "
+    "services: discovery.definitions results; settings: kinds strategy_facts; "
+    "strategies.base: strategies.planning strategies.registry; "
+    "strategies.history: strategies.arguments strategies.plan_input; "
+    "values.clean_text: values.look_alikes; values.json: values.arguments values.frozen",
+    "providers": "refusals: refused_tools",
+    "runner": "conversations: turn_lock turn_watch; refusals: endings; "
+    "session.session: compaction session.missing_tool session.preloading; "
+    "execution.functions: execution.function_executor; "
+    "execution.hooks: execution.limits execution.replay",
+    "search.discovery": "listing: catalog_language; search_services: search_trail; "
+    "search_tool: queries",
+    "stores": "conversations: erasure; keeping: backlog",
 }
 _JOINED_INTO = {
-    f"core.{old}": f"core.{new}" for new, olds in _JOINED.items() for old in olds.split()
+    f"{folder}.{old}": f"{folder}.{row.partition(':')[0].strip()}"
+    for folder, rows in _JOINED.items()
+    for row in rows.split(";")
+    for old in row.partition(":")[2].split()
 }
 _GONE = ("conversation", "core.discovery", "demo")  # folders of which nothing is left
 _MOVED = {

@@ -16,8 +16,13 @@ from tool_search.core.profiles import ProviderProfile
 from tool_search.core.settings import StrategyFacts
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.providers.known import NO_SIGNATURE
-from tool_search.providers.refusals import Meaning, named_limits, read_answers
-from tool_search.providers.refused_tools import SentTools, refused_tools
+from tool_search.providers.refusals import (
+    Meaning,
+    SentTools,
+    named_limits,
+    read_answers,
+    refused_tools,
+)
 
 __all__ = [
     "MAX_REPEATS",

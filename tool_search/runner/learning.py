@@ -13,8 +13,8 @@ from tool_search.core.messages import Notice
 from tool_search.core.services import Lesson, Votes
 from tool_search.errors import StoreError
 from tool_search.search.learned import Evidence, LearnedQueries, evidence_of, source_hash
-from tool_search.stores.backlog import Backlog, within_patience
 from tool_search.stores.base import ConversationStore, EvidenceSaltStore, EvidenceStore
+from tool_search.stores.keeping import Backlog, within_patience
 from tool_search.stores.memory import MemoryStore
 
 __all__ = ["Learning"]

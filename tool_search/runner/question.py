@@ -20,13 +20,12 @@ from tool_search.core.values.json import compact_json
 from tool_search.errors import SessionError
 from tool_search.i18n import text
 from tool_search.providers.base import Usage
-from tool_search.runner.conversations import OpenConversation
+from tool_search.runner.conversations import OpenConversation, TurnWatch
 from tool_search.runner.events import Done, ToolFinished
 from tool_search.runner.execution import TurnCalls
 from tool_search.runner.execution.observers import EventStream
 from tool_search.runner.session.session import ToolSearchSession
 from tool_search.runner.turn import Turn
-from tool_search.runner.turn_watch import TurnWatch
 from tool_search.stores import ConversationKey
 from tool_search.stores.keeping import KeptConversation
 from tool_search.stores.record import ConversationRecord, message_to_dict

@@ -15,12 +15,32 @@ from tool_search.core.messages import Notice, Phase, RequestPlan, ToolList
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.values.redaction import redacted_text
 from tool_search.errors import ProviderError
+from tool_search.providers.base import ReplyEnd
 from tool_search.providers.errors import MAX_REPEATS, Action, ErrorAction, classify_error
 from tool_search.providers.known import EVER_KEPT_NAMES
-from tool_search.providers.refused_tools import SentTools
+from tool_search.providers.refusals import SentTools
 from tool_search.runner.providers import PlainerForm, ProviderPool, changes
 
-__all__ = ["Repeats", "TurnRefusals"]
+__all__ = ["Repeats", "TurnRefusals", "ending_notice"]
+
+# The ends of replies that an operator should know of.
+
+
+def ending_notice(reply: ReplyEnd, provider: str) -> Notice | None:
+    """Return a notice if a reply was refused or cut, else None."""
+    detail = f" ({reply.detail})" if reply.detail else ""
+    cut = sum(call.is_cut for call in reply.message.tool_calls)
+    if reply.stop_reason == "refusal":
+        return Notice("reply_refused", f"{provider!r} refused to answer{detail}")
+    if reply.stop_reason == "length" or cut:
+        what = f"; {cut} of its calls were cut, and not run" if cut else ""
+        return Notice(
+            "reply_cut",
+            f"{provider!r} ended its reply before it was complete{detail}{what}; if that "
+            "happens often, raise the limit of a reply's tokens (extra_body)",
+        )
+    return None
+
 
 Repeats = Counter[tuple[str, Action]]
 """The requests for one reply that were sent again, by provider and action."""

@@ -30,8 +30,13 @@ from tool_search.errors import ConfigurationError, SessionError, ToolSearchError
 from tool_search.i18n import language_of, text
 from tool_search.providers.base import ChatProvider, Usage
 from tool_search.providers.prompt_cache import PrefixMonitor
-from tool_search.runner.compaction import Compact, compacted
-from tool_search.runner.conversations import OpenConversation, OpenConversations
+from tool_search.runner.conversations import (
+    OpenConversation,
+    OpenConversations,
+    TurnWatch,
+    emit,
+    turn_locked,
+)
 from tool_search.runner.events import Done, ProviderSwitched, RunnerEvent, RunnerWarning
 from tool_search.runner.execution import (
     CallOptions,
@@ -52,15 +57,12 @@ from tool_search.runner.learning import Learning
 from tool_search.runner.observing import request_log
 from tool_search.runner.providers import COOLDOWN_S, Providers, name_providers
 from tool_search.runner.question import OpenTurn, Question
-from tool_search.runner.session.session import ToolSearchSession
+from tool_search.runner.session.session import Compact, ToolSearchSession, compacted
 from tool_search.runner.turn import Turn
-from tool_search.runner.turn_lock import turn_locked
-from tool_search.runner.turn_watch import TurnWatch, emit
 from tool_search.search.build import build_index
 from tool_search.search.discovery.catalog_notices import catalog_notices
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
-from tool_search.stores.backlog import Backlog
-from tool_search.stores.keeping import ConversationKeeper, KeptConversation
+from tool_search.stores.keeping import Backlog, ConversationKeeper, KeptConversation
 from tool_search.stores.record import ConversationRecord
 
 __all__ = ["ToolSearchRunner"]

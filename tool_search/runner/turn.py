@@ -29,9 +29,8 @@ from tool_search.i18n import text
 from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
 from tool_search.providers.errors import NOTICES_OF_ACTIONS, ErrorAction
 from tool_search.providers.prompt_cache import LATE_CALL, PrefixMonitor
-from tool_search.providers.refused_tools import SentTools
-from tool_search.runner.compaction import Compact, compacted
-from tool_search.runner.endings import ending_notice
+from tool_search.providers.refusals import SentTools
+from tool_search.runner.conversations import emit
 from tool_search.runner.events import (
     ContentLeftOut,
     Done,
@@ -46,9 +45,8 @@ from tool_search.runner.execution import CallRunner, FinishedCall, ToolContext, 
 from tool_search.runner.execution.observers import EventStream
 from tool_search.runner.observing import request_finished, request_started
 from tool_search.runner.providers import ProviderPool
-from tool_search.runner.refusals import Repeats, TurnRefusals
-from tool_search.runner.session.session import ToolSearchSession
-from tool_search.runner.turn_watch import emit
+from tool_search.runner.refusals import Repeats, TurnRefusals, ending_notice
+from tool_search.runner.session.session import Compact, ToolSearchSession, compacted
 
 __all__ = ["KeepDiscoveries", "Turn"]
 

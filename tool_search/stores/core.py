@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from tool_search.errors import StoreError
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import ConversationKey, Grant
-from tool_search.stores.conversations import StoredConversations
-from tool_search.stores.erasure import (
+from tool_search.stores.conversations import (
     Erased,
     Export,
     Selection,
+    StoredConversations,
     evidence_object,
     select_learned,
 )

@@ -18,8 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from tool_search.adapters.compat.weighted_bm25 import Bm25Recipe, WeightedBm25Index
-from tool_search.catalog.schema.declared import declared_schema
-from tool_search.catalog.schema.plain import object_schema
+from tool_search.catalog.schema.declared import declared_schema, object_schema
 from tool_search.core.catalog.tool import Tool, schema_of
 
 if TYPE_CHECKING:

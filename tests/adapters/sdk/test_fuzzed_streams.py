@@ -17,8 +17,7 @@ from tool_search.adapters.anthropic import reply as anthropic_reply
 from tool_search.adapters.openai_chat import reply as openai_chat_reply
 from tool_search.adapters.openai_responses import reply as openai_responses_reply
 from tool_search.adapters.sdk.failures import ReplyFailedError
-from tool_search.adapters.sdk.reply_limits import ReplyLimits, ReplyMeter
-from tool_search.adapters.sdk.reply_stream import ReplyReader, read_stream
+from tool_search.adapters.sdk.reply_stream import ReplyLimits, ReplyMeter, ReplyReader, read_stream
 from tool_search.core.messages import Message, RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.providers.base import ReplyDelta, ReplyEnd, ReplyEvent

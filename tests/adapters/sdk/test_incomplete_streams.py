@@ -14,7 +14,7 @@ from tests.adapters.openai_responses.test_reply import CALLED, COMPLETED, REASON
 from tests.adapters.openai_responses.test_reply import streamed as responses
 from tool_search.adapters.openai_chat.reply import StreamedReply, from_wire
 from tool_search.adapters.sdk.failures import ReplyFailedError
-from tool_search.adapters.wire.arguments import ObjectEnd
+from tool_search.adapters.wire.values import ObjectEnd
 from tool_search.core.messages import Message, ToolCall
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 from tool_search.stores.record import message_from_dict, message_to_dict

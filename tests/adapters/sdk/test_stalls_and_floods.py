@@ -25,7 +25,7 @@ from tests.adapters.sdk.raw_server import (
     serving,
     word,
 )
-from tool_search.adapters.sdk.reply_limits import ReplyLimits
+from tool_search.adapters.sdk.reply_stream import ReplyLimits
 from tool_search.config.limits import LimitSettings
 from tool_search.errors import ProviderError
 from tool_search.providers.base import ReplyDelta, ReplyEnd

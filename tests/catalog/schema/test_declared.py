@@ -18,7 +18,7 @@ from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.catalog.schema.declared import declare, declared_schema
-from tool_search.catalog.schema.keys import is_wire_key, wire_key
+from tool_search.catalog.schema.vocabulary import is_wire_key, wire_key
 from tool_search.core.catalog.schemas import TooComplexError
 from tool_search.core.messages import DeclaredTool, ToolList
 from tool_search.providers.profile_choice import profile_for

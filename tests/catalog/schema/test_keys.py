@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.catalog.schema.keys import WireKeys, is_wire_key, wire_key
+from tool_search.catalog.schema.vocabulary import WireKeys, is_wire_key, wire_key
 
 TAKEN = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tool_search import InvalidToolError
-from tool_search.catalog.schema.plain import object_schema
+from tool_search.catalog.schema.declared import object_schema
 from tool_search.core.catalog.tool import normalized_parameters
 from tool_search.core.values.json import compact_json
 

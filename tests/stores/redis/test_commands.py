@@ -23,7 +23,7 @@ from tool_search.errors import StoreError
 from tool_search.runner.learning import Learning
 from tool_search.runner.session.session import ToolSearchSession
 from tool_search.stores import Grant
-from tool_search.stores.erasure import Selection
+from tool_search.stores.conversations import Selection
 from tool_search.stores.record import exported_history
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install '.[redis]'")

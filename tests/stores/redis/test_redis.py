@@ -21,8 +21,8 @@ from tool_search import ConfigurationError, ConversationRecord, Done, StoreError
 from tool_search.core.messages import user_message
 from tool_search.errors import UnreadableRecordError
 from tool_search.stores import Grant
-from tool_search.stores.backlog import Backlog
-from tool_search.stores.erasure import Selection
+from tool_search.stores.conversations import Selection
+from tool_search.stores.keeping import Backlog
 from tool_search.testing import ModelReply, ModelView
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install '.[redis]'")

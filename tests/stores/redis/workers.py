@@ -9,10 +9,10 @@ import asyncio
 import random
 
 from tests.stores.writers import Notes, Talk
-from tool_search.runner import turn_lock
+from tool_search.runner import conversations as turn_lock
 from tool_search.search.learned import Evidence
 from tool_search.stores import Grant
-from tool_search.stores.backlog import Backlog
+from tool_search.stores.keeping import Backlog
 from tool_search.stores.redis import RedisStore
 
 CONVERSATIONS = 8

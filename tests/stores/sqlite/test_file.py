@@ -18,7 +18,7 @@ from tests.conversations import Chat, toolbox
 from tests.stores.contents import KEPT, all_in, discoveries, kept_in, loaded_names, record, success
 from tool_search import ConversationRecord, Message, StoreError
 from tool_search.stores import Grant, SQLiteStore
-from tool_search.stores.erasure import Selection
+from tool_search.stores.conversations import Selection
 from tool_search.stores.sqlite import file as sqlite_file
 from tool_search.stores.sqlite.faults import fault_of
 from tool_search.stores.sqlite.file import SQLiteFile

@@ -11,9 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from tool_search.catalog.schema.graph import Part, SchemaGraph
-from tool_search.catalog.schema.keys import WireKeys
 from tool_search.catalog.schema.repair import Changes
-from tool_search.catalog.schema.vocabulary import MANY_SCHEMAS, NAMED_SCHEMAS, ONE_SCHEMA
+from tool_search.catalog.schema.vocabulary import MANY_SCHEMAS, NAMED_SCHEMAS, ONE_SCHEMA, WireKeys
 from tool_search.core.catalog.schemas import TooComplexError
 from tool_search.core.values.clean_text import clean_line
 from tool_search.core.values.packages import has_package

@@ -24,9 +24,16 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
 
-from tool_search.catalog.schema.graph import Excess, Part, SchemaGraph, excesses
-from tool_search.catalog.schema.keys import wire_key
-from tool_search.catalog.schema.references import DEFINITIONS, References, Target, pointer_of
+from tool_search.catalog.schema.graph import (
+    DEFINITIONS,
+    Excess,
+    Part,
+    References,
+    SchemaGraph,
+    Target,
+    excesses,
+    pointer_of,
+)
 from tool_search.catalog.schema.vocabulary import (
     LEFT_OUT,
     MANY_SCHEMAS,
@@ -36,6 +43,7 @@ from tool_search.catalog.schema.vocabulary import (
     is_pattern,
     mended_value,
     modern,
+    wire_key,
 )
 from tool_search.core.catalog.tool import TYPES, read_type
 

@@ -23,7 +23,7 @@ from tool_search.errors import (
     UnsupportedStrategyError,
 )
 from tool_search.providers.base import ConnectedProvider
-from tool_search.providers.refused_tools import SentTools
+from tool_search.providers.refusals import SentTools
 from tool_search.runner.providers import ProviderPool
 from tool_search.runner.refusals import Repeats, TurnRefusals
 from tool_search.sources.base import ServerStatus

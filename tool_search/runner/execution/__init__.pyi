@@ -3,7 +3,7 @@ from tool_search.runner.execution.call_runner import CallRunner as CallRunner
 from tool_search.runner.execution.context import Cancellation as Cancellation
 from tool_search.runner.execution.context import ToolContext as ToolContext
 from tool_search.runner.execution.context import ToolExecutor as ToolExecutor
-from tool_search.runner.execution.function_executor import FunctionExecutor as FunctionExecutor
+from tool_search.runner.execution.functions import FunctionExecutor as FunctionExecutor
 from tool_search.runner.execution.functions import ExecutableTool as ExecutableTool
 from tool_search.runner.execution.functions import ToolFunction as ToolFunction
 from tool_search.runner.execution.functions import executable_tools as executable_tools
@@ -13,7 +13,7 @@ from tool_search.runner.execution.functions import tool_from_function as tool_fr
 from tool_search.runner.execution.hooks import HookAnswer as HookAnswer
 from tool_search.runner.execution.hooks import HookedCall as HookedCall
 from tool_search.runner.execution.hooks import ToolHook as ToolHook
-from tool_search.runner.execution.limits import CallLimits as CallLimits
+from tool_search.runner.execution.hooks import CallLimits as CallLimits
 from tool_search.runner.execution.permissions.check import AskUser as AskUser
 from tool_search.runner.execution.permissions.check import PermissionAnswer as PermissionAnswer
 from tool_search.runner.execution.permissions.check import PermissionRequest as PermissionRequest
@@ -22,7 +22,7 @@ from tool_search.runner.execution.permissions.grants import Grant as Grant
 from tool_search.runner.execution.permissions.grants import GrantBook as GrantBook
 from tool_search.runner.execution.permissions.grants import GrantFile as GrantFile
 from tool_search.runner.execution.permissions.grants import GrantStore as GrantStore
-from tool_search.runner.execution.replay import TurnCalls as TurnCalls
+from tool_search.runner.execution.hooks import TurnCalls as TurnCalls
 from tool_search.runner.execution.results import CallOutputDelta as CallOutputDelta
 from tool_search.runner.execution.results import CallProgress as CallProgress
 from tool_search.runner.execution.results import ExecutionEvent as ExecutionEvent

@@ -29,8 +29,8 @@ from tool_search.runner.events import (
 )
 from tool_search.runner.execution.call import CallRun, CallServices, Decide
 from tool_search.runner.execution.context import ToolContext
+from tool_search.runner.execution.hooks import NO_TURN, TurnCalls
 from tool_search.runner.execution.observers import CallBegun, CallEnded, EventStream
-from tool_search.runner.execution.replay import NO_TURN, TurnCalls
 from tool_search.runner.execution.results import (
     CallOutputDelta,
     CallProgress,

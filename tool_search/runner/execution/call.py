@@ -22,10 +22,14 @@ from tool_search.core.values.redaction import log_failure
 from tool_search.i18n import text
 from tool_search.runner.execution.context import CallChannel, ToolContext, ToolExecutor
 from tool_search.runner.execution.functions import ExecutableTool
-from tool_search.runner.execution.hooks import HookedCall, Hooks
-from tool_search.runner.execution.limits import CallLimits, ConcurrencyLimiter
+from tool_search.runner.execution.hooks import (
+    CallLimits,
+    ConcurrencyLimiter,
+    HookedCall,
+    Hooks,
+    TurnCalls,
+)
 from tool_search.runner.execution.permissions.check import Permissions
-from tool_search.runner.execution.replay import TurnCalls
 from tool_search.runner.execution.results import (
     CallOutputDelta,
     CallProgress,

@@ -33,18 +33,16 @@ from tool_search.runner.events import RunnerEvent, ToolFinished, TurnObserver
 from tool_search.runner.execution.batch import CallBatch
 from tool_search.runner.execution.call import CallProfile, CallServices, Decide
 from tool_search.runner.execution.context import ToolContext, ToolExecutor
-from tool_search.runner.execution.function_executor import FunctionExecutor
 from tool_search.runner.execution.functions import (
     ExecutableTool,
+    FunctionExecutor,
     ToolFunction,
     executable_tools,
     named_tools,
 )
-from tool_search.runner.execution.hooks import Hooks, ToolHook
-from tool_search.runner.execution.limits import CallLimits
+from tool_search.runner.execution.hooks import CallLimits, Hooks, ToolHook, TurnCalls
 from tool_search.runner.execution.observers import CallObserver, EventStream, Readers, Telemetry
 from tool_search.runner.execution.permissions.check import Permissions
-from tool_search.runner.execution.replay import TurnCalls
 from tool_search.runner.execution.results import FinishedCall
 
 __all__ = ["CallOptions", "CallRunner"]

@@ -21,8 +21,7 @@ from tool_search.i18n import Language, text
 from tool_search.runner.events import ToolFinished
 from tool_search.runner.execution import CallOptions, CallRunner, Permissions, ToolExecutor
 from tool_search.runner.execution.context import ToolContext
-from tool_search.runner.execution.hooks import HookAnswer, HookedCall, ToolHook
-from tool_search.runner.execution.limits import CallLimits
+from tool_search.runner.execution.hooks import CallLimits, HookAnswer, HookedCall, ToolHook
 from tool_search.runner.execution.results import (
     CallProgress,
     ExecutionEvent,

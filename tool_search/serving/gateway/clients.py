@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tool_search.core.services import Lesson
-from tool_search.search.discovery.search_trail import SearchTrail
+from tool_search.search.discovery.search_services import SearchTrail
 from tool_search.serving.gateway.exposure import ExposedTools, ExposureSettings
 from tool_search.serving.gateway.offer import Offer
 from tool_search.sources.base import ListKind

@@ -26,7 +26,7 @@ from tool_search.core.values.json import compact_json, json_bytes, read_json
 from tool_search.errors import ProviderError
 from tool_search.i18n import text
 from tool_search.providers.errors import Action
-from tool_search.providers.refused_tools import SentTools
+from tool_search.providers.refusals import SentTools
 from tool_search.runner.refusals import Repeats, TurnRefusals
 from tool_search.serving.proxy.dialects.base import (
     JSON,

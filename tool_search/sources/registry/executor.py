@@ -14,8 +14,7 @@ from tool_search.core.values.aside import close, closing
 from tool_search.core.values.json import compact_json, shown
 from tool_search.errors import InvalidBackendError, RegistryError
 from tool_search.runner.execution.call import KnowsTools
-from tool_search.runner.execution.function_executor import FunctionExecutor
-from tool_search.runner.execution.functions import ExecutableTool
+from tool_search.runner.execution.functions import ExecutableTool, FunctionExecutor
 from tool_search.runner.execution.results import ExecutionResult, failure_result
 from tool_search.sources.registry.backends import Backend
 

@@ -18,12 +18,13 @@ from tool_search.stores.base import ConversationKey, Grant
 from tool_search.stores.conversations import (
     Change,
     FoundTool,
+    Selection,
     StoredConversation,
     Written,
+    as_json,
     reading,
 )
 from tool_search.stores.core import StoreCore
-from tool_search.stores.erasure import Selection, as_json
 from tool_search.stores.evidence import (
     MAX_SALT,
     MIN_SALT,

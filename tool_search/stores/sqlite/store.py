@@ -14,9 +14,17 @@ from typing import Any, TypeVar
 from tool_search.errors import StoreError
 from tool_search.search.learned import Evidence
 from tool_search.stores.base import ConversationKey, Grant
-from tool_search.stores.conversations import Change, FoundTool, StoredConversation, Written
+from tool_search.stores.conversations import (
+    Change,
+    Erased,
+    Export,
+    FoundTool,
+    Selection,
+    StoredConversation,
+    Written,
+    as_json,
+)
 from tool_search.stores.core import StoreCore
-from tool_search.stores.erasure import Erased, Export, Selection, as_json
 from tool_search.stores.evidence import (
     MAX_SALT,
     MIN_SALT,

@@ -12,7 +12,7 @@ from tool_search.catalog.near_copies import near_copies, words_of
 from tool_search.cli.doctor.findings import Finding, KeyPath
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import Tool
-from tool_search.search.discovery.catalog_language import description_languages, languages_of
+from tool_search.search.discovery.listing import description_languages, languages_of
 from tool_search.search.misses import ToolFindings
 from tool_search.search.text.stop_words import STOP_WORDS
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tool_search.bot import imported_from, tools_from_modules
-from tool_search.catalog.schema.declared import declared_schema
-from tool_search.catalog.schema.plain import REFUSED_AT_TOP
+from tool_search.catalog.schema.declared import REFUSED_AT_TOP, declared_schema
 from tool_search.cli.doctor.examined import Examined
 from tool_search.cli.doctor.findings import Finding, KeyPath
 from tool_search.core.catalog.catalog import ToolCatalog

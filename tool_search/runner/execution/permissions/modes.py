@@ -7,8 +7,8 @@ import logging
 from typing import cast, get_args
 
 from tool_search.config.permissions import PermissionMode
-from tool_search.stores.backlog import within_patience
 from tool_search.stores.base import PermissionModeStore
+from tool_search.stores.keeping import within_patience
 
 __all__ = ["ConversationModes"]
 

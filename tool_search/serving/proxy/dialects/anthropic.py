@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tool_search.adapters.anthropic.parts import (
+from tool_search.adapters.anthropic.reply import (
     EMPTY_TEXT,
     THINKING,
     StreamedBlock,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tool_search.adapters.openai_responses.parts import functions_in, grouped, is_client_search
-from tool_search.adapters.wire.arguments import arguments_text
+from tool_search.adapters.wire.values import arguments_text
 from tool_search.core.values.json import compact_json, read_object
 from tool_search.serving.proxy.dialects.base import JSON, ListedTool, SentEvent, WireTool
 

@@ -16,8 +16,7 @@ from tool_search.adapters.hosts.chain import ChainItem
 from tool_search.adapters.openai_chat.parts import message_text
 from tool_search.adapters.openai_responses.parts import ENDS, functions_in, is_client_search
 from tool_search.adapters.openai_responses.wire import to_wire
-from tool_search.adapters.wire.arguments import arguments_text
-from tool_search.adapters.wire.values import mappings_of
+from tool_search.adapters.wire.values import arguments_text, mappings_of
 from tool_search.core.messages import RequestPlan
 from tool_search.core.profiles import ProviderProfile
 from tool_search.serving.proxy.dialects.base import (
