@@ -7,14 +7,11 @@ from itertools import count
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.search.word_embedder import WordEmbedder
 from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
-from tool_search.search.engines.script_scores import leading_shares
-from tool_search.search.index.ranking import RankedIndex, Scores
+from tool_search.search.index.ranking import RankedIndex
 from tool_search.search.text.query import query_sentences
 
 TOOLS = (
@@ -119,67 +116,6 @@ def test_wish_before_or_after_a_very_long_text_is_found(pasted: str) -> None:
     for request in (wish + pasted * 4_000, pasted * 4_000 + ". " + wish):
         found = built("bm25").search(request, limit=8).matches
         assert "convert_currency" in [match.name for match in found]
-
-
-LEADS = "tool_search.search.engines.script_scores._LEADS"
-
-
-def test_tool_that_leads_a_short_sentence_has_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    request = (
-        "Find hotel rooms with photos and prices for guests. Then an invoice for the taxi ride."
-    )
-    kinds = ("search", "booking", "groups", "families", "teams", "weekends")
-    index = build_index(
-        [
-            *(
-                Tool(name=f"hotel_{kind}", description=f"Hotel rooms for {kind} and guests.")
-                for kind in kinds
-            ),
-            Tool(name="file_taxes", description="Sends the tax return of a year."),
-            Tool(
-                name="make_invoice", description="An invoice of a company or a person, as a file."
-            ),
-        ]
-    )
-    assert "make_invoice" in [match.name for match in index.search(request, limit=5).matches]
-    monkeypatch.setattr(LEADS, 0.0)
-    assert "make_invoice" not in [match.name for match in index.search(request, limit=5).matches]
-
-
-def test_tool_that_leads_a_sentence_by_meaning_gains(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = built("semantic")
-
-    def score() -> float:
-        found = index.search(REQUEST, limit=9).matches
-        return next(match.score for match in found if match.name == "convert_currency")
-
-    own = score()
-    monkeypatch.setattr(LEADS, 0.0)
-    assert score() < own
-
-
-@given(
-    st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5]), min_size=15, max_size=15)),
-    st.one_of(st.none(), st.sets(st.integers(0, 14), min_size=1).map(sorted)),
-)
-def test_leading_tools_are_the_same_in_lists_and_arrays(
-    sentences: list[list[float]], members: list[int] | None
-) -> None:
-    lists = leading_shares([Scores(values, 4.0) for values in sentences], members)
-    places = None if members is None else np.array(members)
-    arrays = leading_shares([Scores(np.array(values), 4.0) for values in sentences], places)
-    assert lists == arrays
-    assert all(0.0 < share <= 0.5 * 3.5 / 4.0 for share in lists.values())
-    assert members is None or lists.keys() <= set(members)
-
-
-def test_tools_that_lead_alike_gain_alike_and_less_than_one_alone() -> None:
-    alone = leading_shares([Scores([3.0, 1.0, 0.0], 4.0)])
-    alike = leading_shares([Scores([3.0, 3.0, 0.0], 4.0)])
-    assert alone[0] > alike[0] == alike[1] > alone[1]
-    assert 2 not in alone
-    # A sentence of which no tool has much asks for none of them.
-    assert leading_shares([Scores([1.0, 0.5, 0.0], 4.0)]) == {}
 
 
 @pytest.mark.parametrize("engine", ["semantic", "hybrid"])

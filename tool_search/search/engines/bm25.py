@@ -4,7 +4,7 @@ Each field's term frequency is divided by the field's length norm, the fields ar
 with their weights, and only the sum is saturated. Among tools with close scores, a tool
 is boosted if the query covers more of its name and description, and if it has the query's
 words next to each other. A request of several sentences is scored as a whole and by its
-best sentence, and the best tools of each sentence gain.
+best sentence.
 
 Source: Robertson, Zaragoza, Taylor, "Simple BM25 Extension to Multiple Weighted Fields",
 CIKM 2004; Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond",
@@ -30,9 +30,6 @@ from tool_search.search.engines.options import EngineOptions
 from tool_search.search.engines.script_scores import (
     ScriptScores,
     best_of,
-    compared_with,
-    leading_shares,
-    scores_in,
     share_covered,
     value_in,
     with_best,
@@ -391,8 +388,8 @@ class Bm25Engine:
             fields = field_contributions(tool, self._segmenter)
             self._add_words(words, query, group, doc_id, fields)
             if sentences:
-                for text, factor in self._counted_sentences(sentences, group, doc_id):
-                    self._add_words(words, text, group, doc_id, fields, factor=factor)
+                best = max(sentences, key=lambda text: value_in(sentences[text], group, doc_id))
+                self._add_words(words, best, group, doc_id, fields)
             found.append(
                 Reasons((ScorePart("words", 1.0, score / scores.attainable),), words.sorted())
             )
@@ -405,10 +402,8 @@ class Bm25Engine:
         group: int,
         doc_id: int,
         fields: Mapping[str, Mapping[FieldName, float]],
-        *,
-        factor: float = 1.0,
     ) -> None:
-        """Add the score of each word of a text for a tool, multiplied by a factor."""
+        """Add the score of each word of a text for a tool."""
         terms = query_terms(text, self._segmenter)
         written = {
             term: piece.original
@@ -419,35 +414,16 @@ class Bm25Engine:
         for term, weight in terms.weights.items():
             posting, idf, _ = self._table[term]
             if impact := _impact(posting, doc_id):
-                value = factor * weight * idf * impact
+                value = weight * idf * impact
                 words.add(written.get(term, term), value, fields[term])
         for word, named, value in self._named_stop_words(terms):
             if impact := _impact(named, doc_id):
-                words.add(word, factor * value * impact, fields[word])
+                words.add(word, value * impact, fields[word])
         for term, row, value in self._synonyms(terms.weights, group):
             for other in row.words:
                 if impact := _impact(self._postings.get(other), doc_id):
-                    added = factor * value * impact**row.power
+                    added = value * impact**row.power
                     words.add(written.get(term, term), added, fields[other], other)
-
-    def _counted_sentences(
-        self, sentences: Mapping[str, Sequence[ScriptScores]], group: int, doc_id: int
-    ) -> Iterator[tuple[str, float]]:
-        """Yield the sentences that add to a tool's score, with factors of their scores."""
-        value = {text: value_in(views, group, doc_id) for text, views in sentences.items()}
-        best = max(value, key=lambda text: value[text])
-        if not value[best]:
-            return
-        yield best, 1.0
-        scores = {text: scores_in(views, group) for text, views in sentences.items()}
-        members = compared_with(scores[best], group, self.scripts)
-        shares = {
-            text: leading_shares([own], members).get(doc_id, 0.0) for text, own in scores.items()
-        }
-        first = max(shares, key=lambda text: shares[text])
-        if shares[first]:
-            most = max(own.attainable for own in scores.values())
-            yield first, shares[first] * most / value[first]
 
     def _best_view(self, views: Sequence[ScriptScores], doc_id: int) -> ScriptScores:
         own = self.scripts.by_doc_id[doc_id]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from heapq import nlargest
+from collections.abc import Sequence
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,29 +10,16 @@ from tool_search.search.index.ranking import Scores
 from tool_search.search.text.scripts import ToolScripts, has_several, script_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from tool_search.search.index.scores import Values
-
-    Members = Sequence[int] | NDArray[np.intp]
 
 __all__ = [
     "ScriptScores",
     "best_of",
-    "compared_with",
-    "leading_shares",
     "scores_in",
     "share_covered",
     "value_in",
     "with_best",
 ]
-
-# Measured in `benchmarks/long_requests.md`.
-_LEADS = 0.5
-_MAX_LEADING = 10
-_MIN_LEADING_SHARE = 0.3
-_MIN_OF_BEST = 0.3
 
 
 class ScriptScores(NamedTuple):
@@ -78,77 +63,10 @@ def value_in(views: Sequence[ScriptScores], group: int, doc_id: int) -> float:
 
 
 def with_best(view: ScriptScores, sentences: Sequence[Scores], scripts: ToolScripts) -> Scores:
-    """Return the scores of a request with those of its best sentence for each tool.
-
-    The best tools of each sentence gain more, so that the tools of a long wish leave a place
-    for those of a short one.
-    """
+    """Return the scores of a request with those of its best sentence for each tool."""
     whole = view.scores
     best_attainable = max(each.attainable for each in sentences)
-    scores = Scores(_add(view, sentences, scripts), whole.attainable + best_attainable)
-    if best_attainable > 0:
-        members = compared_with(whole, view.group, scripts)
-        for doc_id, share in leading_shares(sentences, members).items():
-            scores.values[doc_id] += share * best_attainable
-    return scores
-
-
-def compared_with(scores: Scores, group: int, scripts: ToolScripts) -> Members | None:
-    """Return the tools of a script, in an array if the scores are; None if they are all."""
-    if len(scripts.groups) < 2:
-        return None
-    return scripts.members(group) if isinstance(scores.values, list) else scripts.places(group)
-
-
-def leading_shares(sentences: Iterable[Scores], members: Members | None = None) -> dict[int, float]:
-    """Return what the best tools of each sentence gain, as shares of an attainable score.
-
-    Half of a tool's share of what the sentence could reach, divided by its rank. Ties share
-    the mean of their ranks: a sentence that fits many tools alike asks for none of them. The
-    greatest of several sentences counts.
-
-    Args:
-        sentences: The scores of each sentence.
-        members: The document ids of the tools that are compared, in an array if the scores
-            are; None for all.
-    """
-    found: dict[int, float] = {}
-    for values, attainable, _ in sentences:
-        leading = _find_leading(values, members)
-        best = max(leading.values(), default=0.0)
-        if attainable <= 0 or best < _MIN_LEADING_SHARE * attainable:
-            continue
-        ascending = sorted(leading.values())
-        for doc_id, value in leading.items():
-            first, after = bisect_left(ascending, value), bisect_right(ascending, value)
-            rank = len(ascending) - (first + after - 1) / 2.0
-            found[doc_id] = max(found.get(doc_id, 0.0), _LEADS * value / attainable / rank)
-    return found
-
-
-def _find_leading(values: Values, members: Members | None) -> dict[int, float]:
-    """Return the highest scores by document id, with all ties of the last.
-
-    None that is far below the best, of which there may be thousands.
-    """
-    if isinstance(values, list):
-        places = range(len(values)) if members is None else members
-        best = nlargest(_MAX_LEADING, (values[place] for place in places))
-        if not best or best[0] <= 0:
-            return {}
-        least = max(best[-1], _MIN_OF_BEST * best[0])
-        return {int(place): values[place] for place in places if values[place] >= least}
-    own = values if members is None else values[members]
-    best_value = float(own.max(initial=0.0))
-    if best_value <= 0:
-        return {}
-    chosen = (own >= _MIN_OF_BEST * best_value).nonzero()[0]
-    if len(chosen) > _MAX_LEADING:
-        ordered = own[chosen]
-        ordered.partition(len(chosen) - _MAX_LEADING)
-        chosen = chosen[own[chosen] >= ordered[-_MAX_LEADING]]
-    doc_ids = chosen if members is None else members[chosen]  # type: ignore[call-overload]
-    return dict(zip(doc_ids.tolist(), own[chosen].tolist(), strict=True))
+    return Scores(_add(view, sentences, scripts), whole.attainable + best_attainable)
 
 
 def _add(view: ScriptScores, sentences: Sequence[Scores], scripts: ToolScripts) -> Values:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from tool_search.core.catalog.tool import Tool
 from tool_search.errors import SearchError
 from tool_search.search.engines.options import EngineOptions
-from tool_search.search.engines.script_scores import leading_shares
 from tool_search.search.index.explanation import Reasons, ScorePart
 from tool_search.search.index.ranking import Scores
 from tool_search.search.index.storage import DocumentIds
@@ -143,8 +142,6 @@ class SemanticEngine:
             parts = zip(sentences, found[1:], strict=True)
             own = [_values(embedded.scale, sentence, near) for sentence, near in parts]
             values += np.maximum.reduce(own)
-            for doc_id, share in leading_shares(Scores(each, _FIT) for each in own).items():
-                values[doc_id] += share * _FIT
             values /= 2.0
         return Scores(values, _FIT)
 
