@@ -3,11 +3,11 @@
 Run: python benchmarks/ablation.py [--data ../shared/data] [--queries 300] [--part NAME]
 
 Prints the change of recall@5 when a part is off: on the macro average of the eight sets of
-one language; on the other seven when the set that needs the part most is left out, since a
-part that one set alone needs is fitted to it; on the set that loses most and the one that
-gains most; on the Russian and Chinese sets of our own; on queries that a model wrote; and
-the number of Chinese traps that find something forbidden. A part that no column needs may
-be deleted.
+one language, with its standard error over pairs of equal queries; on the other seven when
+the set that needs the part most is left out, since a part that one set alone needs is
+fitted to it; on the set that loses most and the one that gains most; on the Russian and
+Chinese sets of our own; on queries that a model wrote; and the number of Chinese traps
+that find something forbidden. A part that no column needs may be deleted.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
+from operator import sub
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -37,7 +38,6 @@ from tool_search.search.text import query as text_query
 
 _FLOOR = 0.1
 _BM25 = "tool_search.search.engines.bm25"
-_TABLE = "tool_search.search.engines.term_table"
 _TOKENIZER = "tool_search.search.text.tokenizer"
 _DOCUMENTS = "tool_search.search.text.documents"
 _QUERY = "tool_search.search.text.query"
@@ -50,19 +50,13 @@ def _none(*_: object) -> tuple[()]:
 PARTS: Mapping[str, Mapping[str, Any]] = {
     "nothing": {},
     "best sentence": {f"{_BM25}.query_sentences": _none},
-    "tools that lead a sentence": {"tool_search.search.engines.script_scores._LEADS": 0.0},
-    "pairs of neighbouring words": {f"{_BM25}._HAS_PAIRS": 0.0},
     "words of the name that are covered": {f"{_BM25}._NAME_COVERED": 0.0},
     "words of the text that are covered": {f"{_BM25}._TEXT_COVERED": 0.0},
-    "stop words in names": {f"{_BM25}._MAX_NAME_WORDS": 0},
-    "synonyms of a known action": {f"{_TABLE}._RELATED_TO_KNOWN": 0.0},
-    "synonyms of an unknown action": {f"{_TABLE}._RELATED_TO_UNKNOWN": 0.0},
+    "synonyms of an unknown action": {f"{_BM25}.synonyms_of": _none},
     "quotations count less": {f"{_QUERY}._QUOTED": 1.0},
     "numbers count less": {f"{_QUERY}._NUMBER": 1.0},
-    "single characters of Chinese": {
-        f"{_BM25}.drop_single_character_matches": lambda values, *_: values
-    },
-    "unseen tools in rarity": {f"{_TABLE}._UNSEEN_TOOLS": 0.0},
+    "single characters of Chinese": {f"{_BM25}.drop_lone": lambda values, *_: values},
+    "unseen tools in rarity": {f"{_BM25}._UNSEEN_TOOLS": 0.0},
 }
 """The changes that switch each part of a search off, by the part's name."""
 
@@ -104,14 +98,14 @@ class Measured(NamedTuple):
     """The figures of one variant.
 
     Attributes:
-        sets: Recall@5 by public set.
+        sets: Recall@5 of each query, by public set.
         russian: Recall@5 on the Russian set.
         chinese: Recall@5 on the Chinese set.
         written: Recall@5 of queries that a model wrote, as today and in English.
         traps: The number of Chinese traps that find something forbidden.
     """
 
-    sets: Mapping[str, float]
+    sets: Mapping[str, Sequence[float]]
     russian: float
     chinese: float
     written: tuple[float, float]
@@ -120,7 +114,7 @@ class Measured(NamedTuple):
     @property
     def macro(self) -> float:
         """The average over the public sets."""
-        return statistics.fmean(self.sets.values())
+        return statistics.fmean(map(statistics.fmean, self.sets.values()))
 
 
 class Data:
@@ -153,7 +147,7 @@ class Data:
         traps = languages.violations(own["chinese"], languages.read_traps("chinese"), names)
         return Measured(
             sets={
-                name: evaluate(indexes[name], queries).recall_at_5
+                name: [evaluate(indexes[name], [query]).recall_at_5 for query in queries]
                 for name, queries in self.queries.items()
             },
             russian=recall["russian"],
@@ -209,14 +203,16 @@ def measured_without(part: str, folder: Path, most: int) -> Measured:
 
 def row(part: str, found: Measured, whole: Measured) -> str:
     """Return a line of the table."""
-    changes = {name: found.sets[name] - whole.sets[name] for name in MACRO}
+    pairs = {name: list(map(sub, found.sets[name], whole.sets[name])) for name in MACRO}
+    changes = {name: statistics.fmean(own) for name, own in pairs.items()}
+    variance = sum(statistics.variance(own) / len(own) for own in pairs.values())
     rests = {
         name: statistics.fmean(changes[other] for other in MACRO if other != name) for name in MACRO
     }
     left_out = max(rests, key=lambda name: rests[name])
     worst, best = (pick(changes, key=lambda name: changes[name]) for pick in (min, max))
     cells = [
-        f"{found.macro - whole.macro:+.4f}",
+        f"{found.macro - whole.macro:+.4f} ± {variance**0.5 / len(MACRO):.4f}",
         f"{rests[left_out]:+.4f} {left_out}",
         f"{changes[worst]:+.3f} {worst}" if changes[worst] < 0 else "-",
         f"{changes[best]:+.3f} {best}" if changes[best] > 0 else "-",

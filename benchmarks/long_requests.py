@@ -1,4 +1,4 @@
-"""Measure requests of several wishes, with and without what each sentence's best tools gain.
+"""Measure requests of several wishes, with and without the best sentence of each tool.
 
 Run: python benchmarks/long_requests.py [--data ../shared/data] [--engine bm25] [--queries 200]
 
@@ -72,16 +72,20 @@ def requests(queries: Sequence[JudgedQuery], count: int) -> Iterator[tuple[str, 
 
 
 def measured(data: Path, engine: str, count: int) -> Mapping[str, Mapping[str, list[float]]]:
-    """Return recall@5 by title and set: without the gain of each sentence's best tools, with."""
+    """Return recall@5 by title and set: of whole requests, and with best sentences."""
     found: dict[str, dict[str, list[float]]] = {}
     for name in MACRO:
         queries = read_queries(data / name)
         index = build_index(read_tools(data / name), SearchSettings(engine=engine))
         for title, asked in requests(queries, count):
             own = found.setdefault(title, {}).setdefault(name, [])
-            with patch("tool_search.search.engines.script_scores._LEADS", 0.0):
-                own.append(evaluate(index, asked).recall_at_5)
-            own.append(evaluate(index, asked).recall_at_5)
+            for read in (lambda *_: (), query_sentences):
+                engines = "tool_search.search.engines"
+                with (
+                    patch(f"{engines}.bm25.query_sentences", read),
+                    patch(f"{engines}.semantic.query_sentences", read),
+                ):
+                    own.append(evaluate(index, asked).recall_at_5)
     return found
 
 

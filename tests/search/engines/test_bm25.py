@@ -12,7 +12,7 @@ from tool_search.core.catalog.tool import Tool
 from tool_search.search import build_index
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.index.ranking import RankedIndex
-from tool_search.search.index.storage import Postings, square_impacts, sum_impacts
+from tool_search.search.index.storage import Postings, sum_impacts
 
 WORDS = [f"{first}{second}" for first in ("mail", "file", "user", "road") for second in "abcdefgh"]
 
@@ -80,17 +80,6 @@ def test_earlier_postings_are_what_they_were() -> None:
         array("d", [1.5, 2.75]),
     )
     assert before.get("mail") == array("d", [0.25, 1.5])
-
-
-def test_squared_by_python_and_by_numpy_are_equal() -> None:
-    rng = random.Random(4)
-    posting = array("d", [doc_id + rng.randrange(2**24) / 2**24 for doc_id in range(3_000)])
-    halves = [square_impacts([posting[:1_500]]), square_impacts([posting[1_500:]])]
-    assert square_impacts([posting]) == halves[0] + halves[1]
-    assert all(
-        0 <= new - int(new) <= old - int(old)
-        for new, old in zip(halves[0], posting[:1_500], strict=True)
-    )
 
 
 def test_boosted_top_equals_exhaustive_scoring(large: list[Tool]) -> None:
@@ -172,16 +161,14 @@ def test_function_word_of_a_name_counts_with_the_rest_of_the_name() -> None:
         ("to do list for tomorrow", "to_do"),
         ("how to tie knots", "how_to"),
         ("how to cancel an order", "cancel_order"),
-        ("is it what parrots", None),
     ],
 )
-def test_name_of_stop_words_alone_is_found_by_them_in_order(query: str, name: str | None) -> None:
+def test_name_of_stop_words_alone_is_found_by_them(query: str, name: str) -> None:
     tools = [
         Tool(name="who_is", description="Registration data of a domain."),
         Tool(name="to_do", description="Tasks of the user."),
         Tool(name="how_to", description="Instructions."),
         Tool(name="cancel_order", description="Cancels a purchase."),
-        Tool(name="what_it_is", description="Definitions."),
     ]
     found = build_index(tools).search(query, limit=1).matches
-    assert [match.name for match in found] == ([name] if name else [])
+    assert [match.name for match in found] == [name]

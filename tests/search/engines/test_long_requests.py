@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from itertools import count
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.search.word_embedder import WordEmbedder
 from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
+from tool_search.search.engines.script_scores import with_best
 from tool_search.search.index.ranking import RankedIndex
+from tool_search.search.index.storage import sum_impacts
 from tool_search.search.text.query import query_sentences
+from tool_search.search.text.scripts import OTHER, ToolScripts
 
 TOOLS = (
     Tool(name="convert_currency", description="Converts an amount to another currency."),
@@ -135,10 +141,32 @@ def test_best_sentence_is_part_of_the_explanation() -> None:
     assert {word.word for word in found.reasons.words} == {"convert", "currency"}
 
 
-def test_words_next_to_each_other_count_as_a_pair() -> None:
-    tools = [
-        Tool(name="a_tool", description="Report of the sales with a summary of every week here."),
-        Tool(name="b_tool", description="Report of the week with a sales summary of every one."),
+@given(
+    st.lists(st.lists(st.integers(0, 19), unique=True), min_size=1, max_size=5),
+    st.lists(st.sets(st.integers(0, 4), min_size=1), min_size=1, max_size=3),
+)
+def test_best_sentence_adds_the_same_in_lists_and_arrays(
+    documents: list[list[int]], sentences: list[set[int]]
+) -> None:
+    weighted = [
+        (array("d", [doc_id + 0.25 for doc_id in sorted(own)]), 1.0 + place)
+        for place, own in enumerate(documents)
+        if own
     ]
-    found = build_index(tools).search("sales summary", limit=2).matches
-    assert [match.name for match in found] == ["b_tool", "a_tool"]
+    parts = [[place for place in sorted(own) if place < len(weighted)] for own in sentences]
+    scripts = ToolScripts(bytes([OTHER] * 20))
+    whole = list(sum_impacts(weighted, 20))
+    listed = with_best(whole.copy(), weighted, parts, scripts)
+    assert list(with_best(np.array(whole), weighted, parts, scripts)) == pytest.approx(listed)
+    sums = [
+        [
+            sum(weighted[place][1] / 4 for place in part if doc_id + 0.25 in weighted[place][0])
+            for part in parts
+        ]
+        for doc_id in range(20)
+    ]
+    expected = [
+        own + max(sums[doc_id]) if own >= max(whole) / 8 else own
+        for doc_id, own in enumerate(whole)
+    ]
+    assert listed == pytest.approx(expected)

@@ -122,9 +122,9 @@ def test_schema_is_split_into_names_and_texts() -> None:
 
 
 def test_other_word_for_an_action_is_told_from_the_word_itself() -> None:
-    found = why(built(), "delete file", "remove_file")
+    found = why(built(), "erase file", "remove_file")
     shares = {(word.word, word.instead): word.share for word in found.reasons.words}
-    assert shares.keys() == {("file", ()), ("delete", ("remov",))}
+    assert shares.keys() == {("file", ()), ("erase", ("remov",))}
 
 
 def test_learned_share_is_told() -> None:

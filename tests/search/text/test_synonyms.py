@@ -50,17 +50,6 @@ def test_search_object_counts_more_than_a_related_action() -> None:
     assert names("delete message", *tools)[0] == "archive_message"
 
 
-def test_search_related_word_in_a_name_counts_more_than_in_passing() -> None:
-    """A synonym is meant if a tool is named by it."""
-    tools = (
-        Tool(name="search", description="The web."),
-        Tool(name="upload_report", description="A report of the web that people search later."),
-        Tool(name="find_friend", description="A friend."),
-    )
-    found = names("find the web", *tools)
-    assert found.index("search") < found.index("upload_report")
-
-
 def test_synonyms_are_mutual_and_never_the_term_itself() -> None:
     # The table is connected enough to be walked from a few of its actions.
     terms, waiting = set[str](), ["delet", "send", "find", "creat", "calcul"]

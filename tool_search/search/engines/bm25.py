@@ -1,10 +1,13 @@
 """The default engine: BM25F over the fields of a definition, without a model.
 
 Each field's term frequency is divided by the field's length norm, the fields are added
-with their weights, and only the sum is saturated. Among tools with close scores, a tool
-is boosted if the query covers more of its name and description, and if it has the query's
-words next to each other. A request of several sentences is scored as a whole and by its
-best sentence.
+with their weights, and only the sum is saturated. A verb that no tool has stands for its
+synonyms. A request of several sentences is scored as a whole and by its best sentence.
+Among tools with close scores, a tool is boosted if the query covers more of its name and
+description.
+
+The path of a query: `views` adds up the postings of its words, `best_of` compares tools of
+several scripts, `boosts` looks at the words of those that can still be among the best.
 
 Source: Robertson, Zaragoza, Taylor, "Simple BM25 Extension to Multiple Weighted Fields",
 CIKM 2004; Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond",
@@ -14,35 +17,20 @@ CIKM 2004; Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and
 from __future__ import annotations
 
 import gc
-from array import array
+import math
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import chain, repeat
+from itertools import repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tool_search import __version__
 from tool_search.core.catalog.tool import Tool
 from tool_search.search.engines.options import EngineOptions
-from tool_search.search.engines.script_scores import (
-    ScriptScores,
-    best_of,
-    share_covered,
-    value_in,
-    with_best,
-)
-from tool_search.search.engines.stored_terms import (
-    NO_TERMS,
-    StoredTerms,
-    has_in_order,
-    is_named,
-    share_of_pairs,
-    words_of,
-)
-from tool_search.search.engines.term_table import KnownTerm, Row, TermTable
+from tool_search.search.engines.script_scores import ScriptScores, best_of, with_best
 from tool_search.search.index.disk import IndexFiles, catalog_key
 from tool_search.search.index.filter import Lexicon
 from tool_search.search.index.ranking import Scores, attainable
@@ -51,83 +39,78 @@ from tool_search.search.index.storage import (
     DocumentIds,
     Posting,
     Postings,
+    drop_lone,
     has_numpy,
     sum_impacts,
 )
+from tool_search.search.text.cache import BoundedCache
 from tool_search.search.text.documents import (
-    FieldName,
+    CoveredWords,
     ToolTerms,
     Vocabulary,
+    covered_words,
     tool_impacts,
     tool_terms,
 )
 from tool_search.search.text.query import QueryTerms, query_sentences, query_terms
-from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts
-from tool_search.search.text.tokenizer import Segmenter
+from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts, script_of
+from tool_search.search.text.synonyms import synonyms_of
+from tool_search.search.text.tokenizer import MAX_WORD_CHARS, Segmenter
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from tool_search.search.index.explanation import Reasons, WordSums
+    from tool_search.search.index.explanation import Reasons
     from tool_search.search.index.scores import Values
 
-__all__ = [
-    "Bm25Engine",
-    "ScriptScores",
-    "build",
-    "drop_single_character_matches",
-]
-
-
-# A Chinese character is a part of many words: 权力 shares 权 with 权利 and means something
-# else. If a query has several characters, a tool with one of them alone is there by chance.
-
-
-def drop_single_character_matches(
-    values: list[float] | NDArray[np.float64],
-    characters: Sequence[Posting],
-    words: Sequence[Posting],
-) -> list[float] | NDArray[np.float64]:
-    """Set scores to 0 that come from a single Chinese character.
-
-    Args:
-        values: One score for each document id; they may be changed.
-        characters: Postings of the query's single characters.
-        words: Postings of all other terms that gave a score.
-    """
-    if isinstance(values, list):
-        counts = Counter(map(int, chain.from_iterable(characters)))
-        covered = set(map(int, chain.from_iterable(words)))
-        for doc_id, count in counts.items():
-            if count == 1 and doc_id not in covered:
-                values[doc_id] = 0.0
-        return values
-    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
-
-    met = np.zeros(len(values), np.intp)
-    for posting in characters:
-        met[np.frombuffer(posting).astype(np.intp)] += 1
-    for posting in words:
-        met[np.frombuffer(posting).astype(np.intp)] += 2
-    values[met == 1] = 0.0
-    return values
-
+__all__ = ["Bm25Engine", "build"]
 
 # A word that is once in the name has an impact of 0.55, once in the description of 0.33.
 _FULL_IMPACT = 0.4
 _NAME_COVERED = 0.3
 _TEXT_COVERED = 0.3
-_HAS_PAIRS = 0.2
-# A longer query does not name a tool, and a common stop word names none.
+# Number of tools without the word that are added to the catalog's count: rarity among three
+# tools is not evidence, and a word of every tool must still have a weight.
+_UNSEEN_TOOLS = 10.0
+_RELATED = 0.5
+_STOP_WORD = 0.5
+# A longer query does not name a tool.
 _MAX_NAME_WORDS = 5
-_MAX_NAMES = 200
-# `how to cancel an order` means cancel_order before how_to.
-_ONLY_STOP_WORDS = 0.5
+_MAX_KEPT = 20_000
+_MANY_ENTRIES = 200
+_ROUNDED = 1.0 + 1e-9
 # A smaller catalog is read in less time than a file takes to pay.
 _MIN_KEPT = 500
 # Loading numpy takes as long as it saves in a smaller one.
 _MIN_BULK = 4_000
+
+
+class _KnownTerm(NamedTuple):
+    """A term of an index.
+
+    Attributes:
+        posting: The tools that have it.
+        idf: The weight of its rarity.
+        groups: The scripts of which it is a word, and a tool has it.
+    """
+
+    posting: Posting | None
+    idf: float
+    groups: int
+
+
+class _Part(NamedTuple):
+    """A term of a definition that adds to the score of a query.
+
+    Attributes:
+        asked: The term of the query.
+        term: The term itself, or a synonym of it.
+        posting: The tools that have it.
+        weight: The factor of its impacts.
+    """
+
+    asked: str
+    term: str
+    posting: Posting
+    weight: float
 
 
 class Bm25Engine:
@@ -142,9 +125,9 @@ class Bm25Engine:
         scripts: The scripts of the tools.
     """
 
-    __slots__ = ("_postings", "_segmenter", "_stored", "_table", "doc_ids", "scripts")
+    __slots__ = ("_covered", "_postings", "_segmenter", "_terms", "doc_ids", "scripts")
 
-    max_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED + _HAS_PAIRS
+    max_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED
 
     def __init__(
         self,
@@ -161,12 +144,11 @@ class Bm25Engine:
             else:
                 self._postings = _read_postings(self.doc_ids, segmenter)
             self.scripts = ToolScripts().changed(left=(), entered=self.doc_ids.taken())
-        # Filled on demand: few tools are ever among the best, and reading them for it took a
-        # third of the time to build an index.
-        self._stored: ChunkedArray[StoredTerms | None] = ChunkedArray(
+        # Filled on demand: few tools are ever among the best.
+        self._covered: ChunkedArray[CoveredWords | None] = ChunkedArray(
             repeat(None, len(self.doc_ids.tools))
         )
-        self._fill_table()
+        self._fill_terms()
 
     @property
     def postings(self) -> Postings:
@@ -176,38 +158,21 @@ class Bm25Engine:
     @property
     def lexicon(self) -> Lexicon:
         """The tools of each term."""
-        return Lexicon(
-            self._postings, lambda doc_id: self._stored_terms(doc_id).sequence, self._segmenter
-        )
-
-    def _stored_terms(self, doc_id: int) -> StoredTerms:
-        """Return the stored terms of a tool; two threads may make them, with equal results."""
-        stored = self._stored[doc_id]
-        if stored is None:
-            tool = self.doc_ids.tools[doc_id]
-            stored = (
-                NO_TERMS if tool is None else StoredTerms.of(_changed_terms(tool, self._segmenter))
-            )
-            self._stored.replace_equal(doc_id, stored)
-        return stored
+        return Lexicon(self._postings, self._sequence, self._segmenter)
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Bm25Engine:
         """Return the same ranking over changed tools, sharing the unchanged parts."""
         change = self.doc_ids.changed(added=added, removed=removed)
-        entered = [
-            (doc_id, _changed_terms(tool, self._segmenter)) for doc_id, tool in change.entered
-        ]
         engine = Bm25Engine(segmenter=self._segmenter)
         engine.doc_ids = change.doc_ids
-        engine._postings = self._postings.changed(
-            removed=[(doc_id, self._stored_terms(doc_id).terms) for doc_id, _ in change.left],
-            added=[(doc_id, own.impacts) for doc_id, own in entered],
+        left, entered = (
+            [(doc_id, _kept_terms(tool, self._segmenter).impacts) for doc_id, tool in tools]
+            for tools in (change.left, change.entered)
         )
-        engine._stored = self._stored.changed(
-            {doc_id: StoredTerms.of(own) for doc_id, own in entered}
-        )
+        engine._postings = self._postings.changed(removed=left, added=entered)
+        engine._covered = self._covered.changed({doc_id: None for doc_id, _ in change.entered})
         engine.scripts = self.scripts.changed(left=change.left, entered=change.entered)
-        engine._fill_table()
+        engine._fill_terms()
         return engine
 
     def scores(self, query: str) -> Scores:
@@ -222,132 +187,124 @@ class Bm25Engine:
         """Return the scores once for the tools of each script of the catalog.
 
         Words that no tool of the script has count as the catalog's rarest, and their
-        synonyms in other languages are searched. A request of several sentences is scored as
-        a whole and by the best of them.
+        synonyms in other languages are searched.
         """
-        views = self._views_of(query)
-        sentences = query_sentences(query, self._segmenter)
-        if not sentences:
-            return views
-        found = zip(*map(self._views_of, sentences), strict=True)
-        return [
-            view._replace(scores=with_best(view, [each.scores for each in own], self.scripts))
-            for view, own in zip(views, found, strict=True)
-        ]
-
-    def _views_of(self, text: str) -> list[ScriptScores]:
-        """Return the scores of a text as a whole."""
-        terms, table = query_terms(text, self._segmenter), self._table
-        asked = [(term, weight, table[term]) for term, weight in terms.weights.items()]
-        full = _full_values(terms, asked, table.idf(0))
-        named = list(self._named_stop_words(terms))
-        # By the rows of synonyms: scripts that share them share the scores.
-        sums: dict[tuple[int, ...], Values] = {}
-        views: list[ScriptScores] = []
+        whole, sentences = self._read(query)
+        sums: dict[frozenset[str], Values] = {}
+        views = []
         for group in self.scripts.groups or (OTHER,):
-            rows = self._synonyms(terms.weights, group)
-            few = group if table.has_few(group) else 0
-            key = (few, *(id(row) for _, row, _ in rows))
-            values = sums.get(key)
-            if values is None:
-                values = sums[key] = self._sum(terms, asked, named, rows, few)
-            known = [value for value, _, groups in full if groups & group]
-            missing = [value for _, value, groups in full if not groups & group and value]
-            share = len(known) / max(len(known) + len(missing), 1)
-            views.append(ScriptScores(group, Scores(values, attainable(known + missing)), share))
+            parts = self._parts(whole, group)
+            # Scripts that share the synonyms share the scores.
+            key = frozenset(part.asked for part in parts if part.asked != part.term)
+            if key not in sums:
+                sums[key] = self._sum(whole, parts)
+                if sentences:
+                    weighted = [(part.posting, part.weight) for part in parts]
+                    own = [_places(parts, sentence) for sentence in sentences]
+                    sums[key] = with_best(sums[key], weighted, own, self.scripts)
+            most, share = self._reach(whole, group)
+            most += max((self._reach(each, group)[0] for each in sentences), default=0.0)
+            views.append(ScriptScores(group, Scores(sums[key], most), share))
         return views
 
-    def _named_stop_words(self, terms: QueryTerms) -> Iterator[tuple[str, Posting, float]]:
-        """Yield stop words with the tools that the query names with them, and their weights."""
-        if len(terms.pieces) + len(terms.stop_words) > _MAX_NAME_WORDS:
-            return
-        for word in sorted(terms.stop_words):
-            # Only names have stop words as terms.
-            posting = self._postings.get(word) or ()
-            if not posting or len(posting) > _MAX_NAMES:
-                continue
-            named, in_order = array("d"), array("d")
-            for entry in posting:
-                tool = self.doc_ids.tools[int(entry)]
-                if tool is None:
-                    continue
-                name = words_of(tool)
-                if is_named(terms, name):
-                    named.append(entry)
-                elif has_in_order(terms, name):
-                    in_order.append(entry)
-            idf = self._table[word].idf
-            if named:
-                yield word, named, idf
-            if in_order:
-                yield word, in_order, idf * _ONLY_STOP_WORDS
+    def _read(self, query: str) -> tuple[QueryTerms, list[QueryTerms]]:
+        """Return the terms of a query, and those of its sentences if it has several."""
+        whole = query_terms(query, self._segmenter)
+        found = query_sentences(query, self._segmenter)
+        sentences = [query_terms(sentence, self._segmenter) for sentence in found]
+        # A very long text is cut, but not in the sentences that ask for something.
+        weights = dict(whole.weights)
+        for sentence in sentences:
+            for term, weight in sentence.weights.items():
+                weights.setdefault(term, weight)
+        return (replace(whole, weights=weights) if sentences else whole), sentences
 
-    def _sum(
-        self,
-        terms: QueryTerms,
-        asked: Sequence[tuple[str, float, KnownTerm]],
-        named: Sequence[tuple[str, Posting, float]],
-        rows: Sequence[tuple[str, Row, float]],
-        few: int,
-    ) -> Values:
-        """Return the scores of a text for all tools, or for those of a script with few."""
-        table = self._table
-        weighted: list[tuple[Posting, float]] = []
-        characters: list[Posting] = []
-        for term, weight, (whole, idf, _) in asked:
-            posting = table.own_posting(term, few) if few else whole
+    def _parts(self, terms: QueryTerms, group: int) -> list[_Part]:
+        """Return everything that adds to the scores of the tools of a script."""
+        found, weights, size = list[_Part](), terms.weights, len(self.doc_ids)
+        if len(terms.pieces) + len(terms.stop_words) <= _MAX_NAME_WORDS:
+            # Only names have stop words as terms: `get me` means get_me.
+            known = ((word, self._terms[word]) for word in sorted(terms.stop_words))
+            found += [
+                _Part(word, word, entry.posting, _STOP_WORD * entry.idf)
+                for word, entry in known
+                if entry.posting
+            ]
+        for term, weight in weights.items():
+            posting, idf, groups = self._terms[term]
             if posting:
-                weighted.append((posting, weight * idf))
-                if term in terms.characters:
-                    characters.append(posting)
-        for _, tools, value in named:
-            if entries := table.entries_in(tools, few) if few else tools:
-                weighted.append((entries, value))
-        weighted += [(posting, value) for _, row, value in rows for posting in row.postings]
-        scores = sum_impacts(weighted, len(self.doc_ids.tools))
-        if characters and len(terms.characters) > 1:
-            single = set(map(id, characters))
-            words = [posting for posting, _ in weighted if id(posting) not in single]
-            scores = drop_single_character_matches(scores, characters, words)
-        return scores
-
-    def boosts(
-        self, query: str, doc_ids: Sequence[int], *, is_text: bool = True
-    ) -> Sequence[float]:
-        """Return 1 and a share for the words of name and text that the query covers.
-
-        And a share for pairs of neighbouring words that are neighbours in the definition,
-        unless the query is a list of words and not a text.
-        """
-        return self.bounded_boosts(query, doc_ids, [0.0] * len(doc_ids), is_text=is_text)
-
-    def bounded_boosts(
-        self, query: str, doc_ids: Sequence[int], least: Sequence[float], *, is_text: bool = True
-    ) -> Sequence[float]:
-        """Return `boosts`; one that is below the least that matters may be lower still."""
-        terms = query_terms(query, self._segmenter)
-        both, stop_words = terms.forms.intersection, terms.stop_words
-        boosts, kinds = [], self.scripts.by_doc_id
-        for doc_id, floor in zip(doc_ids, least, strict=True):
-            stored = self._stored_terms(doc_id)
-            name, text = stored.name, stored.text
-            covered, pairs = len(both(name)) / (len(name) or 1), 0.0
-            if not stop_words.isdisjoint(name) and is_named(terms, name):
-                covered, pairs = 1.0, 1.0
-            elif 1.0 + _NAME_COVERED * covered + _TEXT_COVERED + _HAS_PAIRS < floor:
-                boosts.append(1.0)
+                found.append(_Part(term, term, posting, weight * idf))
+            if groups & group:
                 continue
-            boost = 1.0 + _TEXT_COVERED * share_covered(text, terms.forms, kinds[doc_id])
-            boost += _NAME_COVERED * covered
-            if not pairs and is_text and boost + _HAS_PAIRS >= floor:
-                pairs = share_of_pairs(terms, stored)
-            boosts.append(boost + _HAS_PAIRS * pairs)
+            postings = {
+                other: own
+                for other in synonyms_of(term)
+                if other not in weights and (own := self._terms[other].posting)
+            }
+            # They are as common as they are together: a rare synonym is not a rare wish.
+            having = min(sum(map(len, postings.values())), size)
+            value = weight * _RELATED * _idf(having, size)
+            found += [_Part(term, other, own, value) for other, own in postings.items()]
+        return found
+
+    def _sum(self, terms: QueryTerms, parts: Sequence[_Part]) -> Values:
+        values = sum_impacts(
+            [(part.posting, part.weight) for part in parts], len(self.doc_ids.tools)
+        )
+        if len(terms.characters) < 2:
+            return values
+        # A Chinese character is a part of many words: 权力 shares 权 with 权利 and means
+        # something else. A tool with one of several characters alone is there by chance.
+        single = [part.posting for part in parts if part.term in terms.characters]
+        others = [part.posting for part in parts if part.term not in terms.characters]
+        return drop_lone(values, single, others) if single else values
+
+    def _reach(self, terms: QueryTerms, group: int) -> tuple[float, float]:
+        """Return the score that a query could reach in a script, and the share of known words.
+
+        An unknown word counts as the rarest; an unknown compound is nothing that is missed.
+        """
+        known: list[float] = []
+        missing: list[float] = []
+        rarest = _idf(0, len(self.doc_ids))
+        for term, weight in terms.weights.items():
+            _, idf, groups = self._terms[term]
+            if groups & group:
+                known.append(weight * idf * _FULL_IMPACT)
+            elif term not in terms.compounds:
+                missing.append(weight * rarest * _FULL_IMPACT)
+        return attainable(known + missing), len(known) / max(len(known) + len(missing), 1)
+
+    def boosts(self, query: str, doc_ids: Sequence[int]) -> Sequence[float]:
+        """Return 1 and a share for the words of name and text that the query covers."""
+        terms = query_terms(query, self._segmenter)
+        of_name, of_text = terms.forms | terms.stop_words, terms.forms
+        boosts = []
+        for doc_id in doc_ids:
+            name, texts = self._covered_words(doc_id)
+            covered = max((len(of_text & text) / len(text) for text in texts), default=0.0)
+            boost = 1.0 + _NAME_COVERED * len(of_name & name) / (len(name) or 1)
+            boosts.append(boost + _TEXT_COVERED * covered)
         return boosts
+
+    def _covered_words(self, doc_id: int) -> CoveredWords:
+        """Return the words of a tool; two threads may read them, with equal results."""
+        found, tool = self._covered[doc_id], self.doc_ids.tools[doc_id]
+        if found is None:
+            if tool is None:
+                return CoveredWords(frozenset(), ())
+            found = covered_words(tool, self.scripts.by_doc_id[doc_id], self._segmenter)
+            self._covered.replace_equal(doc_id, found)
+        return found
+
+    def _sequence(self, doc_id: int) -> str:
+        tool = self.doc_ids.tools[doc_id]
+        return "" if tool is None else _kept_terms(tool, self._segmenter).sequence
 
     def unmatched_in(self, query: str, group: int) -> list[str]:
         """Return the words of the query that no tool of the script has."""
-        known = partial(self._table.is_known, group=group)
-        return query_terms(query, self._segmenter).unmatched(known)
+        terms = query_terms(query, self._segmenter)
+        return terms.unmatched(lambda term: bool(self._terms[term].groups & group))
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """Return the words of the query that no tool has."""
@@ -376,7 +333,6 @@ class Bm25Engine:
         )
 
         views = [view for view in self.views(query) if view.group & scripts]
-        sentences = {text: self._views_of(text) for text in query_sentences(query, self._segmenter)}
         found = []
         for doc_id in doc_ids:
             tool, (group, scores, _) = self.doc_ids.tools[doc_id], self._best_view(views, doc_id)
@@ -386,44 +342,35 @@ class Bm25Engine:
                 continue
             words = WordSums(scores.attainable)
             fields = field_contributions(tool, self._segmenter)
-            self._add_words(words, query, group, doc_id, fields)
-            if sentences:
-                best = max(sentences, key=lambda text: value_in(sentences[text], group, doc_id))
-                self._add_words(words, best, group, doc_id, fields)
+            for word, value, part in self._counted(query, group, doc_id, score):
+                instead = None if part.term == part.asked else part.term
+                words.add(word, value, fields[part.term], instead)
             found.append(
                 Reasons((ScorePart("words", 1.0, score / scores.attainable),), words.sorted())
             )
         return found
 
-    def _add_words(
-        self,
-        words: WordSums,
-        text: str,
-        group: int,
-        doc_id: int,
-        fields: Mapping[str, Mapping[FieldName, float]],
-    ) -> None:
-        """Add the score of each word of a text for a tool."""
-        terms = query_terms(text, self._segmenter)
+    def _counted(
+        self, query: str, group: int, doc_id: int, score: float
+    ) -> Iterator[tuple[str, float, _Part]]:
+        """Yield what adds to a tool's score: the words of a query, and of its best sentence."""
+        whole, sentences = self._read(query)
         written = {
             term: piece.original
-            for piece in reversed(terms.pieces)
+            for piece in reversed(whole.pieces)
             for term in (*piece.words, *piece.compounds)
             if not piece.is_cjk
         }
-        for term, weight in terms.weights.items():
-            posting, idf, _ = self._table[term]
-            if impact := _impact(posting, doc_id):
-                value = weight * idf * impact
-                words.add(written.get(term, term), value, fields[term])
-        for word, named, value in self._named_stop_words(terms):
-            if impact := _impact(named, doc_id):
-                words.add(word, value * impact, fields[word])
-        for term, row, value in self._synonyms(terms.weights, group):
-            for other in row.words:
-                if impact := _impact(self._postings.get(other), doc_id):
-                    added = value * impact**row.power
-                    words.add(written.get(term, term), added, fields[other], other)
+        parts = self._parts(whole, group)
+        values = [part.weight * _impact(part.posting, doc_id) for part in parts]
+        counted = list(range(len(parts)))
+        if sentences and score > math.fsum(values) * _ROUNDED:
+            own = [_places(parts, sentence) for sentence in sentences]
+            counted += max(own, key=lambda places: math.fsum(values[place] for place in places))
+        for place in counted:
+            asked = parts[place].asked
+            if values[place]:
+                yield written.get(asked, asked), values[place], parts[place]
 
     def _best_view(self, views: Sequence[ScriptScores], doc_id: int) -> ScriptScores:
         own = self.scripts.by_doc_id[doc_id]
@@ -432,35 +379,54 @@ class Bm25Engine:
             mine, key=lambda view: view.scores.values[doc_id] / (view.scores.attainable or 1.0)
         )
 
-    def _synonyms(self, weights: Mapping[str, float], group: int) -> list[tuple[str, Row, float]]:
-        """Return the verbs of the query with the row of their synonyms and its weight."""
-        found = []
-        for term, weight in weights.items():
-            row = self._table.row(term, weights, group)
-            if row is not None:
-                found.append((term, row, weight * row.idf * row.score))
-        return found
-
-    def _fill_table(self) -> None:
+    def _fill_terms(self) -> None:
         """Start a table of terms; the one of an index that changed has other rarities."""
-        self._table = TermTable(self._postings, self.scripts, len(self.doc_ids))
+        know = partial(_know, self._postings, self.scripts, len(self.doc_ids))
+        self._terms = BoundedCache(know, max_values=_MAX_KEPT, max_chars=2 * MAX_WORD_CHARS)
 
 
-def _full_values(
-    terms: QueryTerms, asked: Iterable[tuple[str, float, KnownTerm]], rarest: float
-) -> list[tuple[float, float, int]]:
-    """Return the largest value of each term if it is known, and if not, with its scripts.
+def _know(postings: Postings, scripts: ToolScripts, size: int, term: str) -> _KnownTerm:
+    """Return the entry of any term; one that no tool has is as rare as can be."""
+    posting = postings.get(term)
+    if posting is None:
+        return _KnownTerm(None, _idf(0, size), 0)
+    return _KnownTerm(posting, _idf(len(posting), size), _groups_of(term, posting, scripts))
 
-    An unknown word counts as the rarest; an unknown compound is nothing that is missed.
+
+def _idf(having: int, size: int) -> float:
+    """Return ln(1 + (N - df + 0.5) / (df + 0.5)), with the unseen tools in N.
+
+    Source: Lucene's BM25Similarity, the form that is never negative.
     """
-    return [
-        (
-            weight * entry.idf * _FULL_IMPACT,
-            0.0 if term in terms.compounds else weight * rarest * _FULL_IMPACT,
-            entry.groups,
-        )
-        for term, weight, entry in asked
-    ]
+    return math.log(1.0 + (size + _UNSEEN_TOOLS - having + 0.5) / (having + 0.5))
+
+
+def _groups_of(term: str, posting: Posting, scripts: ToolScripts) -> int:
+    """Return the scripts of which a term is a word, and a tool has it.
+
+    A word of another script than Latin is a word of its own script's tools alone, so that a
+    tool in two languages is scored as if it had but one of them.
+    """
+    if len(scripts.groups) < 2:
+        return ALL_SCRIPTS
+    own = script_of(term)
+    maybe = sum(scripts.groups) if own == OTHER else own
+    if len(posting) >= _MANY_ENTRIES and has_numpy():
+        import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+        doc_ids = np.frombuffer(posting).astype(np.intp)
+        return int(np.bitwise_or.reduce(scripts.kinds[doc_ids])) & maybe
+    found = 0
+    for entry in posting:
+        found |= scripts.by_doc_id[int(entry)]
+        if found & maybe == maybe:
+            break
+    return found & maybe
+
+
+def _places(parts: Sequence[_Part], sentence: QueryTerms) -> list[int]:
+    """Return the places of the parts that a sentence asks for."""
+    return [place for place, part in enumerate(parts) if part.asked in sentence.weights]
 
 
 @contextmanager
@@ -475,16 +441,16 @@ def _garbage_collection_off() -> Iterator[None]:
             gc.enable()
 
 
-@lru_cache(maxsize=1024)
-def _changed_terms(tool: Tool, segmenter: Segmenter | None) -> ToolTerms:
-    """Return `tool_terms`, cached for tools that come and go with their server."""
+@lru_cache(maxsize=4096)
+def _kept_terms(tool: Tool, segmenter: Segmenter | None) -> ToolTerms:
+    """Return `tool_terms`, kept for phrases and for tools that come and go with their server."""
     return tool_terms(tool, segmenter)
 
 
-def _impact(posting: Posting | None, doc_id: int) -> float:
+def _impact(posting: Posting, doc_id: int) -> float:
     """Return the impact of a term in a document; 0 if absent."""
-    place = bisect_left(posting or (), doc_id)
-    if posting is None or place == len(posting) or int(posting[place]) != doc_id:
+    place = bisect_left(posting, doc_id)
+    if place == len(posting) or int(posting[place]) != doc_id:
         return 0.0
     return posting[place] - doc_id
 

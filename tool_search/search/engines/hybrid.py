@@ -137,7 +137,7 @@ class HybridEngine:
             own = [place for place, doc_id in enumerate(listed) if parts.view[doc_id] == number]
             mine = [listed[place] for place in own]
             if mine and view.translation:
-                factors = np.asarray(self._lexical.boosts(view.translation, mine, is_text=False))
+                factors = np.asarray(self._lexical.boosts(view.translation, mine))
                 boosted[own] += parts.by_translation[mine] * factors
         return list(np.divide(boosted, plain, out=np.ones_like(plain), where=plain > 0).tolist())
 

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import add
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from tool_search.search.index.ranking import Scores
-from tool_search.search.text.scripts import ToolScripts, has_several, script_of
+from tool_search.search.index.scores import drop_far_below_best, max_score
+from tool_search.search.index.storage import Posting, entries_of
+from tool_search.search.text.scripts import ToolScripts
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tool_search.search.index.scores import Values
 
-__all__ = [
-    "ScriptScores",
-    "best_of",
-    "scores_in",
-    "share_covered",
-    "value_in",
-    "with_best",
-]
+__all__ = ["ScriptScores", "best_of", "with_best"]
+
+# A tool's best sentence has at most the score of the whole, and a hit has at least a quarter
+# of the best score: a tool with less of the whole than this cannot become a hit.
+_MIN_OF_WHOLE = 0.125
 
 
 class ScriptScores(NamedTuple):
@@ -36,55 +38,94 @@ class ScriptScores(NamedTuple):
     share: float
 
 
-def share_covered(words: Sequence[str], asked: frozenset[str], scripts: int) -> float:
-    """Return the share of a tool's words that a query has, in the best of its scripts.
+def with_best(
+    values: Values,
+    weighted: Sequence[tuple[Posting, float]],
+    sentences: Sequence[Sequence[int]],
+    scripts: ToolScripts,
+) -> Values:
+    """Return the scores of a request with those of its best sentence for each tool.
 
     Args:
-        words: The words of the tool.
-        asked: The words of the query.
-        scripts: The scripts of the tool.
+        values: The scores of the whole request; they are changed.
+        weighted: The postings that they are the sum of, with their weights.
+        sentences: The places of the postings of each sentence.
+        scripts: The scripts of the tools.
     """
-    if not has_several(scripts):
-        return len(asked.intersection(words)) / (len(words) or 1)
-    own: dict[int, list[str]] = {}
-    for word in words:
-        own.setdefault(script_of(word), []).append(word)
-    return max((len(asked.intersection(part)) / len(part) for part in own.values()), default=0.0)
-
-
-def scores_in(views: Sequence[ScriptScores], group: int) -> Scores:
-    """Return the scores of one script."""
-    return next(view.scores for view in views if view.group == group)
-
-
-def value_in(views: Sequence[ScriptScores], group: int, doc_id: int) -> float:
-    """Return the score of a tool among those of one script."""
-    return float(scores_in(views, group).values[doc_id])
-
-
-def with_best(view: ScriptScores, sentences: Sequence[Scores], scripts: ToolScripts) -> Scores:
-    """Return the scores of a request with those of its best sentence for each tool."""
-    whole = view.scores
-    best_attainable = max(each.attainable for each in sentences)
-    return Scores(_add(view, sentences, scripts), whole.attainable + best_attainable)
-
-
-def _add(view: ScriptScores, sentences: Sequence[Scores], scripts: ToolScripts) -> Values:
-    """Return the scores of the whole and of the best sentence, added."""
-    whole = view.scores.values
-    if isinstance(whole, list):
-        best = map(max, *(each.values for each in sentences))
-        return list(map(add, whole, best))
+    if max_score(values) <= 0:
+        return values
+    far = drop_far_below_best(values, scripts, _MIN_OF_WHOLE)
+    if isinstance(values, list):
+        near = [doc_id for doc_id, value in enumerate(far) if value > 0]
+        for doc_id, best in zip(near, _best_part(weighted, sentences, near), strict=True):
+            values[doc_id] += best
+        return values
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
-    if scripts.is_few(view.group):
-        places, values = scripts.places(view.group), whole.copy()
-        values[places] += np.max([np.asarray(each.values)[places] for each in sentences], axis=0)
-        return values
-    highest = np.asarray(sentences[0].values)
-    for each in sentences[1:]:
-        highest = np.maximum(highest, each.values)
-    return np.asarray(whole + highest)
+    places = np.asarray(far).nonzero()[0]
+    values[places] += _best_part_by_numpy(weighted, sentences, places, len(values))
+    return values
+
+
+def _best_part(
+    weighted: Sequence[tuple[Posting, float]], parts: Sequence[Sequence[int]], chosen: Sequence[int]
+) -> list[float]:
+    """Return, for chosen documents, the greatest sum of impact * weight over a part.
+
+    Args:
+        weighted: Postings and their weights.
+        parts: The places of the postings of each part.
+        chosen: The document ids, ascending.
+    """
+    wanted = frozenset(chosen)
+    values = [
+        [
+            (doc_id, (entry - doc_id) * weight)
+            for entry in posting
+            if (doc_id := int(entry)) in wanted
+        ]
+        for posting, weight in weighted
+    ]
+    best = dict.fromkeys(chosen, 0.0)
+    for part in parts:
+        sums: dict[int, float] = {}
+        for doc_id, value in chain.from_iterable(map(values.__getitem__, part)):
+            sums[doc_id] = sums.get(doc_id, 0.0) + value
+        best.update((doc_id, value) for doc_id, value in sums.items() if value > best[doc_id])
+    return list(best.values())
+
+
+def _best_part_by_numpy(
+    weighted: Sequence[tuple[Posting, float]],
+    parts: Sequence[Sequence[int]],
+    chosen: NDArray[np.intp],
+    size: int,
+) -> NDArray[np.float64]:
+    """Return the same sums as `_best_part`, in an array.
+
+    Args:
+        weighted: Postings and their weights; at least one.
+        parts: The places of the postings of each part.
+        chosen: The document ids, ascending.
+        size: The number of document ids.
+    """
+    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+    doc_ids, values = entries_of(weighted)
+    places = np.full(size, -1)
+    places[chosen] = np.arange(len(chosen))
+    places = places[doc_ids]
+    is_chosen = places >= 0
+    places, values = places[is_chosen], values[is_chosen]
+    posting = np.repeat(np.arange(len(weighted)), [len(p) for p, _ in weighted])[is_chosen]
+    best = np.zeros(len(chosen))
+    for part in parts:
+        is_in = np.zeros(len(weighted), bool)
+        is_in[list(part)] = True
+        own = is_in[posting]
+        sums = np.bincount(places[own], values[own], minlength=len(chosen))
+        np.maximum(best, sums, out=best)
+    return best
 
 
 def best_of(views: Sequence[ScriptScores], scripts: ToolScripts) -> Scores:
@@ -103,13 +144,6 @@ def best_of(views: Sequence[ScriptScores], scripts: ToolScripts) -> Scores:
 
     best = np.zeros(len(scripts.by_doc_id))
     for group, (own, most, _), _ in views:
-        if most <= 0:
-            continue
-        if scripts.is_few(group):
-            places = scripts.places(group)
-            best[places] = np.maximum(best[places], np.asarray(own)[places] / most)
-        else:
-            shares = np.asarray(own) / most
-            shares *= scripts.mask(group)
-            np.maximum(best, shares, out=best)
+        if most > 0:
+            np.maximum(best, np.asarray(own) / most * scripts.mask(group), out=best)
     return Scores(best, 1.0, scripts)

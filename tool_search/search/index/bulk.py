@@ -89,7 +89,7 @@ class _NumberedWords(dict[str, int]):
         if word is not None and word != stretch:
             number = self[stretch] = self[word]
             return number
-        found, _, length, _ = read_stretch(stretch, word)
+        found, length, _ = read_stretch(stretch, word)
         self._content.extend(map(self.terms.__getitem__, found))
         self._ends.append(len(self._content))
         self._lengths.append(length)

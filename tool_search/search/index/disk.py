@@ -31,7 +31,7 @@ __all__ = ["IndexFiles", "catalog_key"]
 
 _log = logging.getLogger(__name__)
 
-_MAGIC = b"tool-search index 1\n"
+_MAGIC = b"tool-search index 2\n"
 _CHECK_BYTES = 32
 _MAX_FILES = 8
 _MAX_BYTES = 2**31

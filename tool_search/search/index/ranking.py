@@ -49,7 +49,6 @@ _MAX_ANSWERED = 4
 _MIN_SHARE_OF_BEST = 0.25
 # The score, as a share of the best by words, that weak votes can lift a tool to.
 _MAX_WEAK = 0.9
-_ROUNDING = 1.0 - 1e-9
 
 
 class WeakVote(float):
@@ -139,15 +138,6 @@ class _Prepares(Protocol):
     def prepare(self, queries: Sequence[str]) -> None: ...
 
 
-@runtime_checkable
-class _BoundsBoosts(Protocol):
-    """An engine that saves time on boosts that are too low to matter."""
-
-    def bounded_boosts(
-        self, query: str, doc_ids: Sequence[int], least: Sequence[float]
-    ) -> Sequence[float]: ...
-
-
 class _Found(NamedTuple):
     """The result of one query.
 
@@ -177,7 +167,7 @@ class RankedIndex:
         votes: See `with_votes`.
     """
 
-    __slots__ = ("_bounded", "_engine", "_has_operators", "_lexicon", "_min_relevance", "_votes")
+    __slots__ = ("_engine", "_has_operators", "_lexicon", "_min_relevance", "_votes")
 
     has_stable_order = True
 
@@ -196,7 +186,6 @@ class RankedIndex:
         self._lexicon: Lexicon | None = None
         if isinstance(engine, _KeepsLexicon):
             self._lexicon = engine.lexicon
-        self._bounded = engine if isinstance(engine, _BoundsBoosts) else None
 
     def __len__(self) -> int:
         return len(self._engine.doc_ids)
@@ -407,7 +396,7 @@ class RankedIndex:
         last, place, size, most = 0.0, 0, limit, self._engine.max_boost
         while limit and place < len(hits) and hits[place][1] * most >= last:
             batch = [hit for hit in hits[place : place + size] if hit[1] * most >= last]
-            boosts = self._boosts(query, batch, last)
+            boosts = self._engine.boosts(query, [doc_id for doc_id, _ in batch])
             found += [
                 (doc_id, score * boost)
                 for (doc_id, score), boost in zip(batch, boosts, strict=True)
@@ -415,16 +404,6 @@ class RankedIndex:
             last = cutoff_score([score for _, score in found], limit)
             place, size = place + size, 2 * size
         return [(doc_id, score) for doc_id, score in found if score >= last]
-
-    def _boosts(
-        self, query: str, hits: Sequence[tuple[int, float]], last: float
-    ) -> Sequence[float]:
-        """Return the boosts of hits; those that do not bring a hit to a score may be lower."""
-        doc_ids = [doc_id for doc_id, _ in hits]
-        if not self._bounded:
-            return self._engine.boosts(query, doc_ids)
-        least = [last / score * _ROUNDING for _, score in hits]
-        return self._bounded.bounded_boosts(query, doc_ids, least)
 
     def _order(
         self, best: Mapping[int, float], places: Mapping[int, int]

@@ -115,10 +115,10 @@ def drop_far_below_best(values: Values, scripts: ToolScripts, share: float) -> V
 
 def _best_in(values: Values, scripts: ToolScripts, group: int) -> float:
     """Return the highest score of a tool in a script."""
+    if len(scripts.groups) < 2:
+        return max_score(values)
     if isinstance(values, list):
         return max(map(values.__getitem__, scripts.members(group)))
-    if scripts.is_few(group):
-        return float(values[scripts.places(group)].max())
     return float((values * scripts.mask(group)).max())
 
 

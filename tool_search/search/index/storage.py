@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
@@ -36,8 +36,9 @@ __all__ = [
     "PersistentMap",
     "Posting",
     "Postings",
+    "drop_lone",
+    "entries_of",
     "has_numpy",
-    "square_impacts",
     "sum_impacts",
 ]
 
@@ -276,7 +277,6 @@ class DocumentChange(NamedTuple):
 Posting: TypeAlias = "array[float]"
 """A term's numbers, ascending; none is empty."""
 
-_STEPS = 2**24
 # At this size doubles are one step of 2**-24 apart.
 HIGH = 2.0**28
 """Adding and subtracting it rounds an impact to steps."""
@@ -449,25 +449,6 @@ def has_numpy() -> bool:
     return True
 
 
-def square_impacts(postings: Iterable[Posting]) -> Posting:
-    """Return the numbers of several postings in one array, their impacts squared."""
-    together = array("d")
-    for posting in postings:
-        together += posting
-    if len(together) < _MANY_DOCUMENTS or not has_numpy():
-        doc_ids = map(int, together)
-        pairs = (
-            (doc_id, (entry - doc_id) ** 2) for doc_id, entry in zip(doc_ids, together, strict=True)
-        )
-        return array("d", [doc_id + int(square * _STEPS) / _STEPS for doc_id, square in pairs])
-    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
-
-    entries = np.frombuffer(together)
-    whole = np.floor(entries)
-    squares = np.floor((entries - whole) ** 2 * _STEPS) / _STEPS
-    return array("d", (whole + squares).tobytes())
-
-
 def sum_impacts(
     weighted: Sequence[tuple[Posting, float]], size: int
 ) -> list[float] | NDArray[np.float64]:
@@ -515,9 +496,47 @@ def _sum_few(weighted: Sequence[tuple[Posting, float]], size: int) -> NDArray[np
 def _sum_by_numpy(weighted: Sequence[tuple[Posting, float]], size: int) -> NDArray[np.float64]:
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
+    doc_ids, values = entries_of(weighted)
+    # One pass in C, adding in the order of the postings as Python does.
+    return np.bincount(doc_ids, values, minlength=size).astype(np.float64, copy=False)
+
+
+def entries_of(
+    weighted: Sequence[tuple[Posting, float]],
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the documents of all postings, and impact * weight in each."""
+    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
     entries = np.concatenate([np.frombuffer(posting) for posting, _ in weighted])
     doc_ids = entries.astype(np.intp)
     entries -= doc_ids
     entries *= np.repeat([weight for _, weight in weighted], [len(p) for p, _ in weighted])
-    # One pass in C, adding in the order of the postings as Python does.
-    return np.bincount(doc_ids, entries, minlength=size).astype(np.float64, copy=False)
+    return doc_ids, entries
+
+
+def drop_lone(
+    values: list[float] | NDArray[np.float64],
+    single: Sequence[Posting],
+    others: Sequence[Posting],
+) -> list[float] | NDArray[np.float64]:
+    """Set the scores to 0 of the documents in one of some postings, and in no other.
+
+    Args:
+        values: One score for each document id; they are changed.
+        single: The postings of which one is too little.
+        others: The postings of which one is enough.
+    """
+    if isinstance(values, list):
+        covered = set(map(int, chain.from_iterable(others)))
+        for doc_id, count in Counter(map(int, chain.from_iterable(single))).items():
+            if count == 1 and doc_id not in covered:
+                values[doc_id] = 0.0
+        return values
+    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+    postings = [*single, *others]
+    doc_ids = np.concatenate([np.frombuffer(posting) for posting in postings]).astype(np.intp)
+    ones = [1.0] * len(single) + [2.0] * len(others)
+    counts = np.bincount(doc_ids, np.repeat(ones, list(map(len, postings))), minlength=len(values))
+    values[counts == 1.0] = 0.0
+    return values

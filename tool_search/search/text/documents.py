@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, 
 from tool_search.core.catalog.tool import Tool, schema_of
 from tool_search.core.values.json import JSON
 from tool_search.search.text.cache import BoundedCache
-from tool_search.search.text.scripts import is_bilingual, script_of
+from tool_search.search.text.scripts import has_several, is_bilingual, script_of
 from tool_search.search.text.stop_words import STOP_WORDS
 from tool_search.search.text.tokenizer import (
+    ASCII_PART,
     MAX_WORD_CHARS,
     Piece,
     Segmenter,
@@ -40,6 +41,7 @@ __all__ = [
     "FIELD_WEIGHTS",
     "MAX_PARTS",
     "MAX_TERMS",
+    "CoveredWords",
     "FieldName",
     "FieldTerms",
     "FieldWeight",
@@ -47,6 +49,7 @@ __all__ = [
     "Vocabulary",
     "Words",
     "ascii_text",
+    "covered_words",
     "field_texts",
     "field_words",
     "impact_of",
@@ -188,17 +191,16 @@ _MAX_KNOWN = 40_000
 _CJK_LENGTH = 0.5
 
 
-Words: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], float, str]
+Words: TypeAlias = tuple[tuple[str, ...], float, str]
 """The words of a stretch of text; a plain tuple, because catalogs have tens of thousands.
 
 1. The terms that are counted: words, and compounds that join several; no stop words.
-2. The same words before stemming, without compounds.
-3. The length that it adds to its field, in words.
-4. All words in order with a space between, Chinese by characters.
+2. The length that it adds to its field, in words.
+3. All words in order with a space between, Chinese by characters.
 """
 
-_TEXT_END: Words = ((), (), 0, "\n")
-_FIELD_END: Words = ((), (), 0, "\n\t")
+_TEXT_END: Words = ((), 0, "\n")
+_FIELD_END: Words = ((), 0, "\n\t")
 
 
 def field_words(
@@ -251,20 +253,18 @@ def _cut(text: str, segmenter: Segmenter | None) -> Iterator[Words]:
 
 
 def _words(piece: Piece) -> Words:
-    _, words, forms, compounds, is_stop_word, is_cjk = piece
-    sequence = piece.sequence
-    if is_stop_word:
-        return (), (), 0, sequence
-    length = len(words) * (_CJK_LENGTH if is_cjk else 1)
-    return words + compounds, forms, length, sequence
+    if piece.is_stop_word:
+        return (), 0, piece.sequence
+    length = len(piece.words) * (_CJK_LENGTH if piece.is_cjk else 1)
+    return piece.words + piece.compounds, length, piece.sequence
 
 
 def _chunk_words(chunk: str) -> Words:
     """Return the words of a chunk without Chinese, as `_words` does, in less time."""
-    words, forms, compounds, is_stop_word = chunk_terms(chunk)
+    words, _, compounds, is_stop_word = chunk_terms(chunk)
     if is_stop_word:
-        return (), (), 0, words[0]
-    return words + compounds, forms, len(words), " ".join(words)
+        return (), 0, words[0]
+    return words + compounds, len(words), " ".join(words)
 
 
 def _read(stretch: str) -> Words:
@@ -286,9 +286,8 @@ def _read(stretch: str) -> Words:
     found = [_known[chunk] for chunk in chunks]
     return (
         tuple([term for words in found for term in words[0]]),
-        tuple([form for words in found for form in words[1]]),
-        sum([words[2] for words in found]),
-        " ".join([words[3] for words in found if words[3]]),
+        sum([words[1] for words in found]),
+        " ".join([words[2] for words in found if words[2]]),
     )
 
 
@@ -334,7 +333,7 @@ def read_stretch(stretch: str, word: str | None) -> Words:
     """
     if word is not None:
         term = english_stem(word)
-        return ((), (), 0, term) if word in STOP_WORDS else ((term,), (word,), 1, term)
+        return ((), 0, term) if word in STOP_WORDS else ((term,), 1, term)
     return _known.get(stretch) or _read(stretch)
 
 
@@ -369,7 +368,6 @@ FIELD_WEIGHTS: Mapping[FieldName, FieldWeight] = {
 _NORMS = tuple(
     (each.weight, each.b, each.typical_length) for each in map(FIELD_WEIGHTS.__getitem__, FIELDS)
 )
-_DESCRIPTION = FIELDS.index("description")
 _K1 = 2.0
 # The share of a text that is in a language, at least, if it is a translation.
 _MIN_TRANSLATED = 0.2
@@ -379,8 +377,9 @@ MAX_PARTS = 3 * len(FIELDS)
 MAX_TERMS = 2_000
 """The number of different terms of a field that are read."""
 _MAX_FORMS = 128
+_MAX_COVERED_CHARS = 4_000
 _terms = itemgetter(0)
-_length = itemgetter(2)
+_length = itemgetter(1)
 
 
 class ToolTerms(NamedTuple):
@@ -389,14 +388,10 @@ class ToolTerms(NamedTuple):
     Attributes:
         impacts: The impact of each term: tf / (tf + k1), below 1, with tf as the sum over
             fields of weight * count / (1 - b + b * length / typical length).
-        name: The different words of the name, before stemming.
-        text: The different words of name and description, before stemming.
         sequence: All words in order, a line and a tab for each field; see `sequence_of`.
     """
 
     impacts: dict[str, float]
-    name: tuple[str, ...]
-    text: tuple[str, ...]
     sequence: str
 
 
@@ -404,15 +399,52 @@ def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
     """Return the terms of a tool, which do not depend on the rest of the catalog."""
     words, ends, bilingual = _tool_words(field_texts(tool), segmenter, _known)
     # One column at a time, so that the loops over the words run in C.
-    terms, forms, lengths, sequences = zip(*words, strict=True)
-    name = list(chain.from_iterable(forms[: ends[0]]))
-    text = list(chain.from_iterable(forms[ends[_DESCRIPTION - 1] : ends[_DESCRIPTION]]))
-    return ToolTerms(
-        impacts=_impacts(_field_terms(terms, lengths, ends, bilingual)),
-        name=tuple(dict.fromkeys(name))[:_MAX_FORMS],
-        text=tuple(dict.fromkeys(name + text))[:_MAX_FORMS],
-        sequence=_line(sequences),
-    )
+    terms, lengths, sequences = zip(*words, strict=True)
+    return ToolTerms(_impacts(_field_terms(terms, lengths, ends, bilingual)), _line(sequences))
+
+
+class CoveredWords(NamedTuple):
+    """The words of a definition that a query may cover, before stemming.
+
+    Attributes:
+        name: The words of the name.
+        texts: The words of name and description, in each of the tool's scripts.
+    """
+
+    name: frozenset[str]
+    texts: tuple[frozenset[str], ...]
+
+
+def covered_words(tool: Tool, scripts: int, segmenter: Segmenter | None = None) -> CoveredWords:
+    """Return the words of a tool that a query may cover.
+
+    Args:
+        tool: The tool.
+        scripts: The scripts of the tool.
+        segmenter: Cuts Chinese; None for characters and bigrams.
+    """
+    name = _forms(tool.name, segmenter)
+    text = " ".join(filter(None, (tool.description, tool.summary)))
+    found = dict.fromkeys(name)
+    found.update(dict.fromkeys(form for form in _forms(text, segmenter) if form not in STOP_WORDS))
+    words = list(found)[:_MAX_FORMS]
+    texts = [frozenset(words)]
+    if has_several(scripts):
+        kinds = [script_of(word) for word in words]
+        texts = [
+            frozenset(word for word, own in zip(words, kinds, strict=True) if own == kind)
+            for kind in dict.fromkeys(kinds)
+        ]
+    return CoveredWords(frozenset(name[:_MAX_FORMS]), tuple(filter(None, texts)))
+
+
+def _forms(text: str, segmenter: Segmenter | None) -> list[str]:
+    """Return the words of a text before stemming; for ASCII by one pattern, ten times as fast."""
+    text = text[:_MAX_COVERED_CHARS]
+    if text.isascii():
+        return [part.lower() for part in ASCII_PART.findall(text) if len(part) > 1]
+    found = pieces(text, max_chars=_MAX_COVERED_CHARS, segmenter=segmenter)
+    return [form for piece in found for form in piece.forms]
 
 
 def tool_impacts(

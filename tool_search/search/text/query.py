@@ -6,17 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
-from itertools import islice, pairwise
-from operator import itemgetter, or_
+from functools import lru_cache
+from itertools import islice
 
 from tool_search.search.text.tokenizer import Piece, Segmenter, pieces, to_simplified
 
-__all__ = ["PAIR_BITS", "QUOTATION", "QueryTerms", "pair_place", "query_sentences", "query_terms"]
+__all__ = ["QUOTATION", "QueryTerms", "query_sentences", "query_terms"]
 
 _MAX_QUERY_CHARS = 24_000
 _MAX_TERMS = 512
-_MAX_PAIRS = 64
 _MAX_SENTENCES = 24
 _MAX_LOOKED_AT = 96
 _OUTER_SENTENCES = 6
@@ -39,19 +37,6 @@ QUOTATION = re.compile(
 """Matches text in quotation marks, which is a value and not a wish."""
 
 
-PAIR_BITS = 2_048
-"""The number of bits that pairs of words share."""
-
-
-def pair_place(first: str, second: str) -> int:
-    """Return the place of the bit of two words, the same in both orders and in this process.
-
-    A text without the bit of a pair does not have the pair. Comparing the bits of a query and
-    a definition takes a hundredth of the time of looking for each pair in the definition.
-    """
-    return (hash(first) ^ hash(second)) % PAIR_BITS
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryTerms:
     """The terms of a query.
@@ -63,11 +48,6 @@ class QueryTerms:
         forms: Its words before stemming.
         characters: Its terms that are one Chinese character.
         stop_words: Its stop words, if it has other words.
-        text: All its words before stemming, in order, with a space around each; empty without
-            stop words.
-        pairs: Neighbouring words, stemmed, with the bit of `pair_place` set before them, in
-            both orders; see `sequence_of`.
-        pair_bits: The bits of all pairs.
     """
 
     pieces: tuple[Piece, ...]
@@ -76,9 +56,6 @@ class QueryTerms:
     forms: frozenset[str]
     characters: frozenset[str]
     stop_words: frozenset[str]
-    text: str
-    pairs: tuple[tuple[int, str, str], ...]
-    pair_bits: int
 
     def unmatched(self, known: Callable[[str], bool]) -> list[str]:
         """Return the words of which no term is known, as written, in order."""
@@ -99,7 +76,6 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
     chosen = [piece for piece in everything if not piece.is_stop_word] or everything
     words = Counter([word for piece in chosen for word in piece.words])
     compounds = Counter([word for piece in chosen for word in piece.compounds])
-    pairs = _pairs(chosen)
     quoted = _quoted_counts(query, segmenter)
     counts = {**words, **{term: count + words[term] for term, count in compounds.items()}}
     return QueryTerms(
@@ -121,27 +97,6 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
                 for form in piece.forms
             ]
         ),
-        text=_in_order(everything) if len(chosen) < len(everything) else "",
-        pairs=pairs,
-        pair_bits=reduce(or_, map(itemgetter(0), pairs), 0),
-    )
-
-
-def _in_order(everything: Sequence[Piece]) -> str:
-    return f" {' '.join(form for piece in everything for form in piece.forms)} "
-
-
-def _pairs(chosen: Sequence[Piece]) -> tuple[tuple[int, str, str], ...]:
-    """Return the neighbouring words; Chinese has pairs of characters as terms."""
-    words = [word for piece in chosen for word in (piece.words if not piece.is_cjk else ("",))]
-    found = dict.fromkeys(
-        (first, second) for first, second in pairwise(words) if first and second and first != second
-    )
-    return tuple(
-        [
-            (1 << pair_place(first, second), f" {first} {second} ", f" {second} {first} ")
-            for first, second in islice(found, _MAX_PAIRS)
-        ]
     )
 
 

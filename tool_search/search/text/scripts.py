@@ -7,8 +7,7 @@ what the words of a query explain is worked out for the tools of each script.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import compress, groupby
 from typing import TYPE_CHECKING
@@ -49,8 +48,6 @@ _MIN_PLAIN_WORDS = 2
 _WORD = re.compile(r"\S+?(?:(?<=[.!?;|])(?=[^\x00-\x7f])|(?<=[。！？；])|(?=\s)|\Z)\s*|\s+")
 _CJK_MARK = re.compile("[。！？；，、：]")
 _CJK_CHARS_A_WORD = 2
-# A script of fewer tools than one in so many is one of few tools.
-_FEW = 8
 
 
 def script_of(term: str) -> int:
@@ -175,22 +172,6 @@ class ToolScripts:
         """Return the document ids of the tools in a script, ascending."""
         return self._members[group]
 
-    def has_any(self, posting: Sequence[float], group: int) -> bool:
-        """Return True if a tool in the script is in a posting."""
-        members = self._members[group]
-        if len(members) < len(posting) // _FEW:
-            return any(_is_in(posting, doc_id) for doc_id in members)
-        scripts = self.by_doc_id
-        return any(scripts[int(entry)] & group for entry in posting)
-
-    def is_few(self, group: int) -> bool:
-        """Return True if a script has so few of the tools that they are looked at one by one."""
-        return len(self.groups) > 1 and len(self._members[group]) < len(self.by_doc_id) // _FEW
-
-    def places(self, group: int) -> NDArray[np.intp]:
-        """Return the document ids of the tools in a script, ascending, in an array."""
-        return self._places[group]
-
     def mask(self, group: int) -> NDArray[np.float64]:
         """Return 1 by document id for the tools in a script, and 0 for others."""
         return self._masks[group]
@@ -201,10 +182,6 @@ class ToolScripts:
         import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
         return np.frombuffer(self.by_doc_id, np.uint8)
-
-    @cached_property
-    def _places(self) -> dict[int, NDArray[np.intp]]:
-        return {group: (self.kinds & group).nonzero()[0] for group in self.groups}
 
     @cached_property
     def _masks(self) -> dict[int, NDArray[np.float64]]:
@@ -218,8 +195,3 @@ class ToolScripts:
             )
             for group in self.groups
         }
-
-
-def _is_in(posting: Sequence[float], doc_id: int) -> bool:
-    place = bisect_left(posting, doc_id)
-    return place < len(posting) and int(posting[place]) == doc_id

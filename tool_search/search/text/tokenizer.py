@@ -34,6 +34,7 @@ from tool_search.search.text.stop_words import (
 )
 
 __all__ = [
+    "ASCII_PART",
     "MAX_WORD_CHARS",
     "Piece",
     "Segmenter",
@@ -208,7 +209,7 @@ _CHUNK = re.compile(r"[^\W_]+(?:[-_.]{1,3}[^\W_]+)*")
 # The same for text that is ASCII alone, in half the time.
 _ASCII_CHUNK = re.compile(r"[A-Za-z0-9]+(?:[-_.]{1,3}[A-Za-z0-9]+)*")
 _SHORT = 4
-_ASCII_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+ASCII_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _CYRILLIC = re.compile("[Ѐ-ӿ]")
 _MAX_NORMALIZED_CHARS = 512
 _NORMALIZED = re.compile(r".{1,512}(?=[\x00-\x7f]|\Z)|.{1,512}", re.DOTALL)
@@ -340,7 +341,7 @@ def chunk_terms(chunk: str) -> ChunkTerms:
         return (_english_stems[form],), (form,), (), form in STOP_WORDS
     if is_ascii:
         stem: Callable[[str], str] = _english_stems.__getitem__
-        plain = _ASCII_PART.findall(chunk)[:_MAX_PARTS]
+        plain = ASCII_PART.findall(chunk)[:_MAX_PARTS]
         if not chunk.islower():
             plain = list(map(str.lower, plain))
     else:
