@@ -158,7 +158,7 @@ def _read_others(
     fields: list[int] = []
     for place in places:
         listed = tool_fields(block[place][1], segmenter, words.vocabulary)
-        for number, (one, found) in enumerate(listed, place * MAX_PARTS):
+        for number, (_, one, found) in enumerate(listed, place * MAX_PARTS):
             ones[number] = one
             terms += map(words.terms.__getitem__, found)
             fields += repeat(number, len(found))

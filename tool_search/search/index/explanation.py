@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkab
 
 from tool_search.core.catalog.tool import Tool
 from tool_search.search.index.scores import ScoredTools, relevance
-from tool_search.search.text.documents import FIELDS, FieldName, field_texts, tool_terms
+from tool_search.search.text.documents import FieldName, Vocabulary, tool_fields
 from tool_search.search.text.tokenizer import Segmenter
 
 if TYPE_CHECKING:
@@ -177,68 +177,22 @@ def _sort(words: Iterable[TermScore]) -> tuple[TermScore, ...]:
     return tuple(sorted(words, key=lambda word: (-word.share, word.word, word.instead)))
 
 
-# A field's contribution is measured with the engine's own reading of a definition: the
-# frequencies of a term add up over the fields, so a field adds what a tool with that field
-# alone would have.
-
-# A name without a word: every tool must have a name.
-_NAMELESS = "_"
-_VALUES = 40
-_FIELD_ROUNDING = 1e-9
-
-
 def field_contributions(
     tool: Tool, segmenter: Segmenter | None = None
 ) -> dict[str, dict[FieldName, float]]:
     """Return, for each term of a tool, the share of each field in its score.
 
-    The shares of a term add up to 1.
+    The frequencies of a term add up over the fields. The shares of a term add up to 1.
     """
-    found = {field: _frequencies(part, segmenter) for field, part in _parts(tool).items()}
-    texts = found["parameter_texts"]
-    # A schema cannot have the names of its parameters alone.
-    names = {term: value - texts.get(term, 0.0) for term, value in found["parameters"].items()}
-    found["parameters"] = {term: value for term, value in names.items() if value > _FIELD_ROUNDING}
     shares: dict[str, dict[FieldName, float]] = {}
-    for field in FIELDS:
-        for term, value in found[field].items():
-            shares.setdefault(term, {})[field] = value
+    for field, one, terms in tool_fields(tool, segmenter, Vocabulary()):
+        for term in terms:
+            own = shares.setdefault(term, {})
+            own[field] = own.get(field, 0.0) + one
     for own in shares.values():
         whole = sum(own.values())
         own.update((field, value / whole) for field, value in own.items())
     return shares
-
-
-def _parts(tool: Tool) -> dict[FieldName, Tool]:
-    """Return, for each field, a tool that has nothing else.
-
-    The tool of `parameters` has both fields of a schema.
-    """
-    texts = field_texts(tool).get("parameter_texts", [])
-    schema = {
-        "type": "object",
-        "properties": {
-            _NAMELESS * (place + 1): {"enum": texts[start : start + _VALUES]}
-            for place, start in enumerate(range(0, len(texts), _VALUES))
-        },
-    }
-    return {
-        "name": Tool(name=tool.name),
-        "aliases": Tool(name=_NAMELESS, aliases=tool.aliases, title=tool.title),
-        "server": Tool(name=_NAMELESS, server=tool.server),
-        "tags": Tool(
-            name=_NAMELESS, tags=tool.tags, category=tool.category, namespace=tool.namespace
-        ),
-        "description": Tool(name=_NAMELESS, description=tool.description, summary=tool.summary),
-        "parameters": Tool(name=_NAMELESS, parameters=tool.parameters),
-        "parameter_texts": Tool(name=_NAMELESS, parameters=schema),
-    }
-
-
-def _frequencies(part: Tool, segmenter: Segmenter | None) -> Mapping[str, float]:
-    """Return each term's frequency as the engine weighs it."""
-    impacts = tool_terms(part, segmenter).impacts
-    return {term: impact / (1.0 - impact) for term, impact in impacts.items()}
 
 
 # Impacts are stored in steps of 2**-24; an operator lifts a score by 1e-6 at least.

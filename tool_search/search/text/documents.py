@@ -460,8 +460,8 @@ def tool_impacts(
     return _impacts(tool_fields(tool, segmenter, vocabulary))
 
 
-FieldTerms: TypeAlias = tuple[float, Sequence[str]]
-"""What one occurrence adds to a term's frequency in a field, and the field's terms.
+FieldTerms: TypeAlias = tuple[FieldName, float, Sequence[str]]
+"""A field, what one occurrence adds to a term's frequency in it, and its terms.
 
 A field in several languages is as many fields.
 """
@@ -493,7 +493,7 @@ def _field_terms(
         for part, length in parts:
             one = weight / (1.0 - b + b * length / typical)
             own = list(chain.from_iterable(part))
-            found.append((one, own if is_short else _bound(own)))
+            found.append((FIELDS[number], one, own if is_short else _bound(own)))
         start = end + 1
     return found
 
@@ -501,7 +501,7 @@ def _field_terms(
 def _impacts(fields: Iterable[FieldTerms]) -> dict[str, float]:
     frequencies: dict[str, float] = {}
     frequency = frequencies.get
-    for one, terms in fields:
+    for _, one, terms in fields:
         for term in terms:
             frequencies[term] = frequency(term, 0.0) + one
     return {term: impact_of(tf) for term, tf in frequencies.items()}
