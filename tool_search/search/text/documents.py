@@ -43,17 +43,13 @@ __all__ = [
     "MAX_TERMS",
     "CoveredWords",
     "FieldName",
-    "FieldTerms",
     "FieldWeight",
     "ToolTerms",
     "Vocabulary",
-    "Words",
     "ascii_text",
     "covered_words",
     "field_texts",
-    "field_words",
     "impact_of",
-    "name_words",
     "plain_word",
     "read_stretch",
     "sequence_of",
@@ -203,22 +199,6 @@ _TEXT_END: Words = ((), 0, "\n")
 _FIELD_END: Words = ((), 0, "\n\t")
 
 
-def field_words(
-    texts: Sequence[str], *, max_chars: int, segmenter: Segmenter | None = None
-) -> list[Words]:
-    """Return the words of several texts, with an end of line between two texts.
-
-    Args:
-        texts: Texts in any language and script.
-        max_chars: Number of characters that are read; the rest is ignored.
-        segmenter: Cuts Chinese; None for characters and bigrams.
-    """
-    text = _join(texts, max_chars)
-    if text.isascii():
-        return list(map(_known.__getitem__, stretches_of(text)))
-    return list(_cut(text, segmenter))
-
-
 def _join(texts: Sequence[str], max_chars: int) -> str:
     text = texts[0] if len(texts) == 1 else f" {_END_SIGN} ".join(texts)
     text = text[:max_chars]
@@ -228,17 +208,6 @@ def _join(texts: Sequence[str], max_chars: int) -> str:
 def stretches_of(text: str) -> list[str]:
     """Return the stretches of ASCII text between characters that no word has."""
     return text.encode("ascii").translate(_SPACED).decode("ascii").split()
-
-
-def name_words(name: str, *, max_chars: int, segmenter: Segmenter | None = None) -> list[Words]:
-    """Return the words of a tool's name, with stop words.
-
-    A name may have no other words, as `What to do`.
-    """
-    return [
-        _words(piece._replace(is_stop_word=False))
-        for piece in pieces(name, max_chars=max_chars, segmenter=segmenter)
-    ]
 
 
 def _cut(text: str, segmenter: Segmenter | None) -> Iterator[Words]:
@@ -583,9 +552,16 @@ def _words_of_fields(
     for field, text in zip(FIELDS, texts, strict=True):
         if ends:
             words.append(_FIELD_END)
-        own = field_words([text], max_chars=_MAX_FIELD_CHARS, segmenter=segmenter)
+        is_ascii = text.isascii()
+        own = (
+            [_known[part] for part in stretches_of(text)]
+            if is_ascii
+            else list(_cut(text, segmenter))
+        )
         if field == "name" and not all(map(_terms, own)):
-            own = name_words(text, max_chars=_MAX_FIELD_CHARS, segmenter=segmenter)
+            # A name may have no other words, as `What to do`.
+            found = pieces(text, max_chars=_MAX_FIELD_CHARS, segmenter=segmenter)
+            own = [_words(piece._replace(is_stop_word=False)) for piece in found]
         words += own
         ends.append(len(words))
     return words, ends, [number for number, text in enumerate(texts) if is_bilingual(text)]
