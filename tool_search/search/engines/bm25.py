@@ -125,7 +125,15 @@ class Bm25Engine:
         scripts: The scripts of the tools.
     """
 
-    __slots__ = ("_covered", "_postings", "_segmenter", "_terms", "doc_ids", "scripts")
+    __slots__ = (
+        "_covered",
+        "_postings",
+        "_segmenter",
+        "_sequences",
+        "_terms",
+        "doc_ids",
+        "scripts",
+    )
 
     max_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED
 
@@ -144,10 +152,10 @@ class Bm25Engine:
             else:
                 self._postings = _read_postings(self.doc_ids, segmenter)
             self.scripts = ToolScripts().changed(left=(), entered=self.doc_ids.taken())
-        # Filled on demand: few tools are ever among the best.
-        self._covered: ChunkedArray[CoveredWords | None] = ChunkedArray(
-            repeat(None, len(self.doc_ids.tools))
-        )
+        # Filled on demand: few tools are ever among the best, or looked through for a phrase.
+        size = len(self.doc_ids.tools)
+        self._covered: ChunkedArray[CoveredWords | None] = ChunkedArray(repeat(None, size))
+        self._sequences: ChunkedArray[str | None] = ChunkedArray(repeat(None, size))
         self._fill_terms()
 
     @property
@@ -170,7 +178,9 @@ class Bm25Engine:
             for tools in (change.left, change.entered)
         )
         engine._postings = self._postings.changed(removed=left, added=entered)
-        engine._covered = self._covered.changed({doc_id: None for doc_id, _ in change.entered})
+        unread = {doc_id: None for doc_id, _ in change.entered}
+        engine._covered = self._covered.changed(unread)
+        engine._sequences = self._sequences.changed(unread)
         engine.scripts = self.scripts.changed(left=change.left, entered=change.entered)
         engine._fill_terms()
         return engine
@@ -298,8 +308,12 @@ class Bm25Engine:
         return found
 
     def _sequence(self, doc_id: int) -> str:
-        tool = self.doc_ids.tools[doc_id]
-        return "" if tool is None else _kept_terms(tool, self._segmenter).sequence
+        """Return the words of a tool in order; see `sequence_of`."""
+        found, tool = self._sequences[doc_id], self.doc_ids.tools[doc_id]
+        if found is None:
+            found = "" if tool is None else tool_terms(tool, self._segmenter).sequence
+            self._sequences.replace_equal(doc_id, found)
+        return found
 
     def unmatched_in(self, query: str, group: int) -> list[str]:
         """Return the words of the query that no tool of the script has."""
@@ -441,9 +455,9 @@ def _garbage_collection_off() -> Iterator[None]:
             gc.enable()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _kept_terms(tool: Tool, segmenter: Segmenter | None) -> ToolTerms:
-    """Return `tool_terms`, kept for phrases and for tools that come and go with their server."""
+    """Return `tool_terms`, kept for tools that come and go with their server."""
     return tool_terms(tool, segmenter)
 
 
