@@ -25,7 +25,7 @@ from tool_search.core.catalog.tool import Tool
 from tool_search.core.profiles import ProviderProfile
 from tool_search.core.settings import SchemaRules
 from tool_search.core.values.clean_text import cut_text
-from tool_search.core.values.json import compact_json, json_bytes
+from tool_search.core.values.json import compact_json, json_bytes, part_at, pointer_steps
 
 __all__ = [
     "is_strict",
@@ -239,8 +239,9 @@ class _Writer:
         if not pointer:
             return "#"
         if pointer not in self._names:
-            found, target = _resolve(self._root, pointer)
-            if not found:
+            # `#name` is read as `#/name`.
+            target = part_at(self._root, pointer_steps(f"/{pointer.removeprefix('/')}"))
+            if not isinstance(target, Mapping | bool):
                 return None
             self._names[pointer] = name = self._new_name(pointer)
             self._definitions[name] = {}
@@ -252,20 +253,6 @@ class _Writer:
         taken = self._definitions
         number = next(n for n in range(len(taken) + 1) if f"{plain}{n or ''}" not in taken)
         return f"{plain}{number or ''}"
-
-
-def _resolve(root: object, pointer: str) -> tuple[bool, object]:
-    """Return True and the target of a JSON pointer (RFC 6901), or False if it has none."""
-    value = root
-    for token in pointer.removeprefix("/").split("/"):
-        key = token.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, Mapping) and key in value:
-            value = value[key]
-        elif isinstance(value, list | tuple) and key.isdecimal() and int(key) < len(value):
-            value = value[int(key)]
-        else:
-            return False, None
-    return isinstance(value, Mapping | bool), value
 
 
 def _require_what_is_there(node: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from tool_search.catalog.schema.repair import Changes, SchemaChange, repaired
 from tool_search.catalog.schema.vocabulary import MAX_VALUES, WireKeys, is_wire_key
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.tool import COMBINATORS, MAX_SCHEMA_BYTES, TYPES, Tool, schema_of
-from tool_search.core.values.json import JSON, compact_json
+from tool_search.core.values.json import JSON, compact_json, part_at, pointer_steps
 
 __all__ = [
     "REFUSED_AT_TOP",
@@ -235,11 +235,7 @@ def _target(reference: object, root: JSON) -> object:
         return None
     from urllib.parse import unquote  # noqa: PLC0415 - few schemas refer to parts of themselves
 
-    target: Any = root
-    for step in unquote(reference[2:]).split("/"):
-        key = step.replace("~1", "/").replace("~0", "~")
-        target = target.get(key) if isinstance(target, Mapping) else None
-    return target
+    return part_at(root, pointer_steps(unquote(reference)))
 
 
 def _strings(value: object) -> list[str]:

@@ -15,6 +15,8 @@ from operator import attrgetter
 from typing import Any
 from urllib.parse import unquote
 
+from tool_search.core.values.json import part_at, pointer_steps
+
 __all__ = [
     "APPLYING_KEYWORDS",
     "DEFINITIONS",
@@ -101,7 +103,7 @@ class References:
             return part
         if not fragment.startswith("/"):
             return self._names.get(f"#{fragment}")
-        steps = tuple(s.replace("~1", "/").replace("~0", "~") for s in fragment[1:].split("/"))
+        steps = pointer_steps(fragment)
         return self._at(part, steps) or self._at(part, _under_other_name(steps))
 
     def _definition(self, name: str) -> Target | None:
@@ -111,14 +113,7 @@ class References:
 
     @staticmethod
     def _at(part: Target, steps: tuple[str, ...]) -> Target | None:
-        found: Any = part.schema
-        for step in steps:
-            if isinstance(found, Mapping):
-                found = found.get(step)
-            elif isinstance(found, list) and step.isdecimal() and len(step) < 8:
-                found = found[int(step)] if int(step) < len(found) else None
-            else:
-                return None
+        found = part_at(part.schema, steps)
         if not steps or not isinstance(found, Mapping | bool):
             return None
         return Target(found, (*part.path, *steps))
@@ -292,11 +287,8 @@ class SchemaGraph:
 
     def target(self, reference: str) -> Part:
         """Return the part that a reference leads to."""
-        steps = tuple(s.replace("~1", "/").replace("~0", "~") for s in reference.split("/")[1:])
-        found: Any = self._schema
-        for step in steps:
-            found = found[step]
-        return self._part(found, steps)
+        steps = pointer_steps(reference)
+        return self._part(part_at(self._schema, steps), steps)
 
 
 @dataclass(frozen=True, slots=True)

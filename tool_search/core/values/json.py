@@ -6,7 +6,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from tool_search.errors import CatalogError
@@ -22,7 +22,9 @@ __all__ = [
     "frozen",
     "frozen_items",
     "json_bytes",
+    "part_at",
     "plain_copy",
+    "pointer_steps",
     "read_arguments",
     "read_json",
     "read_object",
@@ -75,6 +77,23 @@ def read_object(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None if text.strip() else {}
     return value if isinstance(value, dict) else None
+
+
+def pointer_steps(pointer: str) -> tuple[str, ...]:
+    """Return the steps of a JSON Pointer, with or without a `#` before it (RFC 6901)."""
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
+
+
+def part_at(value: Any, steps: Iterable[str]) -> Any:
+    """Return the part of a JSON value at some steps; None if there is none."""
+    for step in steps:
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list | tuple) and step.isdecimal() and len(step) < 8:
+            value = value[int(step)] if int(step) < len(value) else None
+        else:
+            return None
+    return value
 
 
 def _no_number(written: str) -> float:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from tool_search.core.values.json import part_at, pointer_steps
+
 __all__ = ["MAX_PARTS", "SchemaParts"]
 
 MAX_PARTS = 500
@@ -86,14 +88,7 @@ class SchemaParts:
             return self._schema
         if not reference.startswith("#/"):
             return self._find_anchor(reference[1:])
-        target: Any = self._schema
-        for step in unquote(reference[2:]).split("/"):
-            key = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(target, list) and key.isdecimal() and int(key[:9]) < len(target):
-                target = target[int(key[:9])]
-            else:
-                target = target.get(key) if isinstance(target, Mapping) else None
-        return target
+        return part_at(self._schema, pointer_steps(unquote(reference)))
 
     def _find_anchor(self, name: str) -> Mapping[str, Any] | None:
         if self._anchors is None:
