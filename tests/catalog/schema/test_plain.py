@@ -130,6 +130,10 @@ def test_json_is_compact_unescaped_and_in_the_given_order() -> None:
             {"x": X}, ["x"], id="a reference",
         ),
         pytest.param(
+            {"$ref": "#/$defs/A/allOf/0", "$defs": {"A": {"allOf": [{"properties": {"x": X}}]}}},
+            {"x": X}, None, id="a reference through a list",
+        ),
+        pytest.param(
             {"oneOf": [{"$ref": "#/$defs/a~1b"}, {"$ref": "#/$defs/B"}],
              "$defs": {"a/b": {"properties": {"x": X}},
                        "B": {"allOf": [{"properties": {"y": Y}}]}}},
