@@ -29,6 +29,7 @@ __all__ = [
     "read_json",
     "read_object",
     "shown",
+    "unique_keys",
 ]
 
 # JSON values: written compactly, read strictly, copied within bounds.
@@ -94,6 +95,14 @@ def part_at(value: Any, steps: Iterable[str]) -> Any:
         else:
             return None
     return value
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; raise ValueError for a key that is there twice: readers take either."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
 
 
 def _no_number(written: str) -> float:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_search.config.loading import read_yaml, validated
-from tool_search.core.values.json import shown
+from tool_search.core.values.json import shown, unique_keys
 from tool_search.errors import ConfigurationError
 from tool_search.serving.gateway.config import GatewayConfig
 
@@ -61,22 +61,13 @@ def _read_file(source: Path) -> tuple[Mapping[Any, Any], Mapping[_Path, int]]:
     except ConfigurationError:
         # YAML refuses tabs, with which people indent JSON.
         try:
-            content = json.loads(source.read_text(encoding="utf-8-sig"), object_pairs_hook=_once)
+            written = source.read_text(encoding="utf-8-sig")
+            content = json.loads(written, object_pairs_hook=unique_keys)
         except (OSError, ValueError, RecursionError):
             content = None
         if not isinstance(content, dict):
             raise
         return content, {}
-
-
-def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; raise if it has a key twice."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {key!r} is there twice")
-        found[key] = value
-    return found
 
 
 def _config(content: Mapping[Any, Any], lines: Mapping[_Path, int], source: str) -> GatewayConfig:

@@ -25,7 +25,7 @@ import httpx2
 from tool_search.adapters.hosts.chain import ExchangeChain, ExchangeStore, owner_digest
 from tool_search.adapters.sdk.connection import read_body
 from tool_search.adapters.wire.incoming import LARGE_BYTES, EventDecoder, joined
-from tool_search.core.values.json import compact_json, json_bytes, read_object
+from tool_search.core.values.json import compact_json, json_bytes, read_object, unique_keys
 from tool_search.serving.proxy.dialects.base import JSON, CallAnswers, VisibleCall
 from tool_search.serving.proxy.dialects.openai_responses import OpenAIResponses
 from tool_search.serving.proxy.history import Exchange, conversation_id, exchange_of_reply
@@ -176,7 +176,7 @@ async def asked_in(raw: bytes) -> Asked | None:
 
 def _read_asked(raw: bytes) -> Asked | None:
     try:
-        body = json.loads(raw.decode("utf-8"), object_pairs_hook=_once)
+        body = json.loads(raw.decode("utf-8"), object_pairs_hook=unique_keys)
     except (ValueError, RecursionError):
         return None
     if not isinstance(body, dict):
@@ -186,14 +186,6 @@ def _read_asked(raw: bytes) -> Asked | None:
     bodies = [body, *(each for each in inner if isinstance(each, dict))]
     models = frozenset(str(each["model"]) for each in bodies if "model" in each)
     return Asked(models, frozenset(_named_things(body)))
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        # Of a key that is there twice, one reader takes the first and another the last.
-        raise ValueError
-    return found
 
 
 def _named_things(body: object) -> Iterator[str]:
