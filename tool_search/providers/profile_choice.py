@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from tool_search.config.bot import ProviderConfig
@@ -36,6 +36,10 @@ from tool_search.providers.known import (
 __all__ = ["profile_for", "profile_of"]
 
 _log = logging.getLogger(__name__)
+# Facts that a profile has under their names, as they are.
+_SAME_IN_PROFILES = frozenset(ProviderFacts.__annotations__) & {
+    each.name for each in fields(ProviderProfile)
+} - {"strategy", "search_form", "name_rule", "gives_reasoning", "set_aside"}
 _NO_PROFILES: Mapping[str, ProfileSettings] = MappingProxyType({})
 
 
@@ -108,44 +112,34 @@ def profile_for(
     # Who names a strategy has said what the model can do.
     if not stated and strategy == AUTO and host == OWN_HOSTS[dialect]:
         _warn_if_unknown(model, chosen.name)
-    responses = dialect == "openai_responses"
-    reasons = responses and _passes_reasoning_on(strategy, chosen, facts)
+    made = _profile(dialect, model, host, chosen, facts)
+    is_responses = dialect == "openai_responses"
+    reasons = is_responses and _passes_reasoning_on(strategy, chosen, facts)
+    return replace(
+        made,
+        search_form=_search_form(search_form, chosen, facts, f"{model!r} at {host}"),
+        keeps_replies=keeps_replies and is_responses,
+        gives_reasoning=facts.get("gives_reasoning", reasons),
+    )
+
+
+def _profile(
+    dialect: Dialect, model: str, host: str, strategy: StrategyFacts, facts: ProviderFacts
+) -> ProviderProfile:
+    """Return the profile that facts state; what is not known is as `ProviderProfile` has it."""
+    known: dict[str, Any] = {key: fact for key, fact in facts.items() if key in _SAME_IN_PROFILES}
+    if not strategy.uses_limits:
+        known.update(max_deferred=None, max_tool_bytes=None)
     return ProviderProfile(
         dialect=dialect,
         model=model,
         # Signatures, reasoning and kept replies are bound to the model that wrote them, and one
         # gateway has many models at one host.
         origin=f"{dialect}:{host}/{model}",
-        strategy=chosen.name,
-        max_tools=facts.get("max_tools"),
-        max_output_tokens=facts.get("max_output_tokens"),
-        max_deferred=facts.get("max_deferred") if chosen.uses_limits else None,
-        max_tool_bytes=facts.get("max_tool_bytes") if chosen.uses_limits else None,
+        strategy=strategy.name,
         name_rule=NameRule(facts.get("name_rule", "common")).keeping(*facts.get("kept_names", ())),
-        cache=facts.get("cache", "automatic"),
-        thinking_bound_to_prefix=facts.get("thinking_bound_to_prefix", False),
-        search_form=_search_form(search_form, chosen, facts, f"{model!r} at {host}"),
-        keeps_replies=keeps_replies and responses,
-        gives_reasoning=facts.get("gives_reasoning", reasons),
-        takes_strict=facts.get("takes_strict", False),
-        returns_reasoning=facts.get("returns_reasoning", True),
-        missing_reasoning=facts.get("missing_reasoning"),
-        reasoning_in_answers=facts.get("reasoning_in_answers", False),
-        missing_signature=facts.get("missing_signature"),
-        reasons_with_tools=facts.get("reasons_with_tools", True),
-        takes_result_pictures=facts.get("takes_result_pictures", True),
-        message_rules=facts.get("message_rules", "openai"),
-        empty_content=facts.get("empty_content"),
-        max_calls=facts.get("max_calls"),
-        schema_rules=facts.get("schema_rules", "json_schema"),
-        max_schema_levels=facts.get("max_schema_levels"),
-        max_description=facts.get("max_description"),
-        takes_pictures=facts.get("takes_pictures", True),
-        takes_stream_options=facts.get("takes_stream_options", True),
-        streams_calls=facts.get("streams_calls", True),
-        takes_tool_choice_none=facts.get("takes_tool_choice_none", True),
-        takes_tools=facts.get("takes_tools", True),
         set_aside=frozenset(facts.get("set_aside", ())),
+        **known,
     )
 
 

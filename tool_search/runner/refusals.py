@@ -189,14 +189,17 @@ class TurnRefusals:
                     self._forms[provider] = form
                 return ErrorAction(remedy="shorten", share=_SHORTER, is_unknown=True)
         if form is not None:
-            self._forms[provider] = form
-            self.plainer.add(provider)
-            if not form.is_passing and form.takes_tools:
-                self.pool.remember(key, form)
+            self._use(form, provider, key)
         rests = form is None or form.is_passing or not form.takes_tools
         return ErrorAction(
             remedy="next_provider", cools_down=rests or error.status == _CONFLICT, is_unknown=True
         )
+
+    def _use(self, form: PlainerForm, provider: str, key: tuple[str, Phase]) -> None:
+        self._forms[provider] = form
+        self.plainer.add(provider)
+        if not form.is_passing and form.takes_tools:
+            self.pool.remember(key, form)
 
     def ask_plainer(self, provider: str) -> None:
         """Count a further request to a provider in its plainer form."""

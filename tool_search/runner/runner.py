@@ -107,6 +107,10 @@ class ToolSearchRunner:
         DuplicateToolError: Two tools without a server have the same name.
     """
 
+    _more_warnings: Callable[[], Iterable[RunnerWarning]] = tuple
+    _prepared: ToolCatalog | None = None
+    _noticed: frozenset[Notice] = frozenset()
+
     def __init__(
         self,
         *,
@@ -146,24 +150,13 @@ class ToolSearchRunner:
         self.permissions.keep_in(self._store)
         self._backlog = Backlog()
         self._keeper = ConversationKeeper(self._store, self._backlog)
-        self._learning = (
-            Learning(
-                self._store,
-                backlog=self._backlog,
-                is_shared=self._config.learning.shared is not False,
-            )
-            if self._config.learning.enabled
-            else None
-        )
+        self._learning = _learning(self._config, self._store, self._backlog)
         self._assembler = ToolsAssembler()
-        self._more_warnings: Callable[[], Iterable[RunnerWarning]] = tuple
         self._strategies = tuple(strategies)
         StrategySet(self._strategies, self._assembler)  # a wrong one is an error before any turn
         self._conversations = OpenConversations()
         self._chosen: dict[ConversationKey | None, str] = {}
-        self._prepared: ToolCatalog | None = None
         self._names = NameBook()
-        self._noticed: frozenset[Notice] = frozenset()
         if catalog is None:
             self.replace_tools(tools)
         else:
@@ -579,6 +572,15 @@ class ToolSearchRunner:
         """Return a conversation that declares every tool: its catalog cannot be searched."""
         config = self._config.model_copy(update={"tool_schema_mode": "full"})
         return self._new_session(self._calls.catalog, config=config)
+
+
+def _learning(
+    config: ToolSearchConfig, store: ConversationStore, backlog: Backlog
+) -> Learning | None:
+    """Return what learns of calls; None: the bot does not learn."""
+    is_shared = config.learning.shared is not False
+    is_enabled = config.learning.enabled
+    return Learning(store, backlog=backlog, is_shared=is_shared) if is_enabled else None
 
 
 def _warning(given: Notice) -> RunnerWarning:

@@ -561,7 +561,7 @@ class Turn:
             await self._warn(notice.code, notice.message)
         self.session.adopt_discoveries(entries)
         if self.session.decision.mode == "tool_search":  # in other modes all tools can be called
-            names = tuple(entry.name for entry in new)
+            names = tuple(entry.tool.name for entry in new)
             total = len(self.session.discoveries)
             await self._emit(ToolsDiscovered(names=names, total=total, via=new[0].via))
 

@@ -154,11 +154,8 @@ def build_index(
     if settings is not None:
         _check_settings(settings)
         engine, segmenter = settings.engine, settings.segmenter
-    if engine not in EMBEDDING_ENGINES and not (embedder is None and vector_store is None):
-        raise SearchError(
-            f"engine {engine!r} takes no embedder and no vector store; "
-            "set engine to semantic or hybrid"
-        )
+    if not (embedder is None and vector_store is None):
+        _check_embeds(engine)
     _check_names(tools)
     options = EngineOptions(
         segmenter=segmenter,
@@ -172,6 +169,14 @@ def build_index(
         return _build(tools, engine, options)
     key = _content_key(tools, _options_key(engine, options))
     return _recent.get(key, partial(_build, tools, engine, options))
+
+
+def _check_embeds(engine: str) -> None:
+    if engine not in EMBEDDING_ENGINES:
+        raise SearchError(
+            f"engine {engine!r} takes no embedder and no vector store; "
+            "set engine to semantic or hybrid"
+        )
 
 
 def update_index(

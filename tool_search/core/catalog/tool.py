@@ -398,7 +398,8 @@ class Tool:
     # Not a field: the schema's compact JSON, kept so that no request encodes it again.
     parameters_json: str = field(init=False, repr=False, default="{}")
 
-    @property
+    # Kept, as the next: a catalog and its indexes ask each of thousands of tools several times.
+    @cached_property
     def source(self) -> Source:
         """The tool's server, and the name under which that lists it.
 
@@ -415,7 +416,7 @@ class Tool:
         """
         return tool_id(self.namespace, self.name, self.version)
 
-    @property
+    @cached_property
     def is_third_party(self) -> bool:
         """True if a server listed the tool, and so wrote its name and its texts."""
         return self.server is not None or self.kind == "mcp"

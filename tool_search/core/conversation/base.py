@@ -184,8 +184,8 @@ class ToolConversation(ABC):
         mode = frozen.decision.mode
         if mode == "skills_like" and profile.thinking_bound_to_prefix:
             mode = "full"  # nothing is deferred: its phases would change the list in a turn
-        is_searching, language = self._is_searching, frozen.language
-        name = wire_name(self.search_tool_name, profile.name_rule)
+        is_searching, language = frozen.decision.mode == "tool_search", frozen.language
+        name = wire_name(self._tools.search_tool_name, profile.name_rule)
         return PlanInput(
             catalog=self._tools.catalog,
             retained=order.retained(self._discoveries),

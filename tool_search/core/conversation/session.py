@@ -215,7 +215,7 @@ class Session(ToolConversation):
         may_ask: Callable[[Tool], bool] | None = None,
         messages: Sequence[Message] = (),
     ) -> tuple[Discovery, ...]:
-        """Begin a turn with the user's message and, if given, a new catalog.
+        """Begin a turn with the user's message; return the tools that `preload` loads for it.
 
         Args:
             content: Text, or text and pictures.
@@ -229,9 +229,6 @@ class Session(ToolConversation):
             may_ask: Returns True for a tool some call of which asks the user for permission;
                 such a tool is not loaded without a search. None: no call does.
             messages: The user's message, and those of an earlier try; instead of `content`.
-
-        Returns:
-            The tools that were loaded for the message, as `preload` allows.
 
         Raises:
             SessionError: A tool has the search tool's name; nothing has changed.
@@ -352,8 +349,9 @@ class Session(ToolConversation):
             self._discover(result.decision)
             self._teach(result)
         new = self._discoveries.entries[before:]
-        self._tools.tool_order.append(entry.name for entry in new)
-        self._tools.notice_schemas(entry.tool for entry in new)
+        found = [entry.tool for entry in new]
+        self._tools.tool_order.append([tool.name for tool in found])
+        self._tools.notice_schemas(found)
         return new
 
     def _teach(self, result: CallResult) -> None:
@@ -441,10 +439,12 @@ class Session(ToolConversation):
 
     def adopt_discoveries(self, entries: Iterable[Discovery]) -> None:
         """Add discoveries that another process of the bot made in this conversation."""
-        held = self._tools.catalog.book.owners
+        held, known = self._tools.catalog.book.owners, set(self._discoveries.names)
         for entry in entries:
+            if entry.tool.name in known:
+                continue
             # Elsewhere a name may belong to another tool than in this conversation.
-            owner = held.get(look_alike_keys(entry.name)[0], entry.tool.source)
+            owner = held.get(look_alike_keys(entry.tool.name)[0], entry.tool.source)
             if owner == entry.tool.source:
                 self._discoveries.commit((entry.tool,), via=entry.via)
         self._tools.tool_order.append(self._discoveries.names)
