@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from functools import partial
 from importlib import import_module
+from operator import attrgetter
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -309,6 +310,6 @@ def _check_names(tools: Sequence[Tool]) -> None:
 
 def _content_key(tools: Sequence[Tool], options_key: str) -> str:
     digest = hashlib.sha256(options_key.encode())
-    for fingerprint in sorted(tool.fingerprint for tool in tools):
+    for fingerprint in sorted(map(attrgetter("fingerprint"), tools)):
         digest.update(fingerprint.encode())
     return digest.hexdigest()

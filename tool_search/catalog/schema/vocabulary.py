@@ -47,13 +47,11 @@ __all__ = [
 _MAX_KEY_CHARS = 64
 _DIGEST_CHARS = 8
 _UNFIT = re.compile(r"[^a-zA-Z0-9_.-]+")
-_is_fit = re.compile(rf"[a-zA-Z0-9_.-]{{1,{_MAX_KEY_CHARS}}}").fullmatch
 _NO_LETTERS = "key"
 
 
-def is_wire_key(key: str) -> bool:
-    """True if every provider takes the key as it is."""
-    return _is_fit(key) is not None
+is_wire_key = re.compile(rf"[a-zA-Z0-9_.-]{{1,{_MAX_KEY_CHARS}}}").fullmatch
+"""True of a key that every provider takes as it is."""
 
 
 @lru_cache(maxsize=16_384)

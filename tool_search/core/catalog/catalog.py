@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -140,6 +140,10 @@ class ToolCatalog(Mapping[str, Tool]):
 
     def __len__(self) -> int:
         return len(self._tools)
+
+    def values(self) -> ValuesView[Tool]:
+        """Return the tools, in order."""
+        return self._tools.values()
 
     def __repr__(self) -> str:
         return f"ToolCatalog({len(self.core)} core, {len(self.deferred)} deferred)"

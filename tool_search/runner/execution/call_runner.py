@@ -237,7 +237,7 @@ class CallRunner:
         """Return True if no rule, mode or author can restrict a call just now."""
         if self._some_ask is None:
             functions = self._services.functions
-            items = map(functions.find, self._given) if functions is not None else ()
+            items = [] if functions is None else list(map(functions.find, self._given))
             self._some_ask = any(item and item.needs_permission is not None for item in items)
         return self.permissions.allows_everything(None) and not self._some_ask
 
