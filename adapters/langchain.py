@@ -103,7 +103,7 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelResponse[Any]:
         """Send a request with the declared tools alone."""
-        declared = self._declared(request)
+        declared = self._declare(request)
         while True:
             kept = _kept_names(declared)
             try:
@@ -118,7 +118,7 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Send a request with the declared tools alone."""
-        declared = self._declared(request)
+        declared = self._declare(request)
         while True:
             kept = _kept_names(declared)
             try:
@@ -195,7 +195,7 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
         )
         return view
 
-    def _declared(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _declare(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         own = [tool for tool in request.tools if not isinstance(tool, dict)]
         view = self._view(request.state, own)
         profile = _claude(request.model) if self._native else None
@@ -203,7 +203,7 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
         tools = {tool.name: tool for tool in own}
         # Tools that the provider runs itself are dicts, and none of ours.
         others = [tool for tool in request.tools if isinstance(tool, dict)]
-        changed = request.override(tools=[*self._listed(listed, tools), *others])
+        changed = request.override(tools=[*self._list_tools(listed, tools), *others])
         if view.search_tool is None:
             return changed
         before = request.system_message.text if request.system_message else ""
@@ -231,7 +231,7 @@ class ToolSearchMiddleware(AgentMiddleware[SearchState, Any, Any]):
             system_message=SystemMessage(kept.text(system, self._name)) if system else None,
         )
 
-    def _listed(
+    def _list_tools(
         self, listed: ToolList, tools: Mapping[str, BaseTool]
     ) -> Iterable[BaseTool | dict[str, Any]]:
         for entry in listed:

@@ -142,7 +142,7 @@ class ToolSearchHandler(CustomLogger):
         response: Any,
     ) -> Any:
         """Answer the searches of a whole reply, and return the one for the client."""
-        request = self._opened(data)
+        request = self._open_request(data)
         if request is None or not isinstance(response, ModelResponse) or not response.choices:
             return response
         written = _written(response)
@@ -164,7 +164,7 @@ class ToolSearchHandler(CustomLogger):
         request_data: dict[str, Any],
     ) -> AsyncGenerator[ModelResponseStream, None]:
         """Pass text of a streamed reply at once, and its calls without the searches."""
-        request = self._opened(request_data)
+        request = self._open_request(request_data)
         if request is None:
             async for chunk in response:
                 yield chunk
@@ -181,7 +181,7 @@ class ToolSearchHandler(CustomLogger):
         for chunk in reply.end(request):
             yield chunk
 
-    def _opened(self, data: Mapping[str, Any]) -> ChatRequest | None:
+    def _open_request(self, data: Mapping[str, Any]) -> ChatRequest | None:
         log = data.get("litellm_logging_obj")
         return None if log is None else self._open.get(log)
 

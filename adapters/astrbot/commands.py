@@ -62,7 +62,7 @@ class AstrBotCommands:
 
     async def learned(self, event: Any) -> str:
         """Return the words that have led to each tool."""
-        return await self._answer(event, self._learned(event))
+        return await self._answer(event, self._show_learned(event))
 
     async def forget(self, event: Any, tool: str) -> str:
         """Erase what was learned about a tool.
@@ -225,7 +225,7 @@ class AstrBotCommands:
             lines.append(text("astrbot.test_loaded", language, names=loaded))
         return "\n".join([head, *lines])
 
-    async def _learned(self, event: Any) -> str:
+    async def _show_learned(self, event: Any) -> str:
         conversation, settings = await self._conversation_at(event)
         language = _language(settings, conversation)
         learned = await self._tool_search.learned()

@@ -92,7 +92,7 @@ def plugin_of(module: Any) -> str | None:
 
 def own_mode(context: Any, umo: str) -> str:
     """Return AstrBot's own `tool_schema_mode` at a place; empty if it has none."""
-    found = _configured(context.get_config(umo=umo), _MODES)
+    found = _read_configuration(context.get_config(umo=umo), _MODES)
     return found if isinstance(found, str) else ""
 
 
@@ -113,7 +113,7 @@ async def first_provider(context: Any, event: Any, request: Any = None) -> Any:
         return chosen
     if not is_there(PICTURE_CHOICE):
         return chosen
-    listed = _configured(context.get_config(umo=event.unified_msg_origin), _FALLBACKS)
+    listed = _read_configuration(context.get_config(umo=event.unified_msg_origin), _FALLBACKS)
     fallbacks = [context.get_provider_by_id(each) for each in listed or () if each]
     return next((each for each in fallbacks if each and _reads_pictures(each)), chosen)
 
@@ -190,7 +190,7 @@ def _of_provider(provider: Any, key: str) -> Any:
     return config.get(key) if isinstance(config, Mapping) else None
 
 
-def _configured(config: Any, places: tuple[tuple[str, ...], ...]) -> Any:
+def _read_configuration(config: Any, places: tuple[tuple[str, ...], ...]) -> Any:
     """Return the first value that is set at one of these places of a configuration."""
     for path in places:
         value = config

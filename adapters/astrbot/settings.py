@@ -201,7 +201,7 @@ def read_settings(
             good[key] = before
             problems.append(SettingProblem(key=key, value=value, used=before))
     return AstrBotSettings(
-        config=ToolSearchConfig.model_validate(_wanted(good)),
+        config=ToolSearchConfig.model_validate(_pick_settings(good)),
         native_claude=good.get("native_claude") or "auto",
         native_openai=good.get("native_openai") or "auto",
         cover_subagents=good.get("cover_subagents") is not False,
@@ -279,13 +279,13 @@ def _is_allowed(key: str, value: Any) -> bool:
     if high:
         return type(value) is int and low <= value <= high
     try:
-        ToolSearchConfig.model_validate(_wanted({key: value}))
+        ToolSearchConfig.model_validate(_pick_settings({key: value}))
     except ValidationError:
         return False
     return True
 
 
-def _wanted(given: Mapping[str, Any]) -> dict[str, Any]:
+def _pick_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     wanted: dict[str, Any] = {key: given[key] for key in _PLAIN if given.get(key) is not None}
     for key in _ZERO_IS_NONE:  # a form has no empty number
         if given.get(key) is not None and given[key] != 0:

@@ -82,13 +82,13 @@ class HostTools:
         if key in self._definitions:
             self._definitions.move_to_end(key)
             return self._definitions[key]
-        tool = self._read(item)
+        tool = self._read_tool(item)
         self._definitions[key] = tool
         while len(self._definitions) > _MAX_DEFINITIONS:
             self._definitions.popitem(last=False)
         return tool
 
-    def _read(self, item: Any) -> Tool | None:
+    def _read_tool(self, item: Any) -> Tool | None:
         if isinstance(item, Mapping):
             # Servers write definitions: one that is wrong must not take the others away.
             try:

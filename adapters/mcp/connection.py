@@ -339,14 +339,14 @@ class ServerConnection:
                     )
                     # A change while the list is read must be heard.
                     listening = asyncio.create_task(self._listen(session))
-                    stack.push_async_callback(_ended, listening)
+                    stack.push_async_callback(_await_end, listening)
                     await self._list(session)
             except TimeoutError as exc:
                 raise SourceError(
                     f"did not answer within {limit:g} seconds", server=self.name
                 ) from exc
             resuming = asyncio.create_task(self._watched.resume(session))
-            stack.push_async_callback(_ended, resuming)
+            stack.push_async_callback(_await_end, resuming)
             stack.callback(self._watched.stop)
             await self._serve(session)
 
@@ -514,7 +514,7 @@ class ServerConnection:
             self._end()
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
+async def _await_end(task: asyncio.Task[None]) -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task

@@ -334,7 +334,9 @@ class _Messages(_http.AsyncByteStream):  # type: ignore[misc]
             async for event in self._events():
                 data = event.data
                 if event.is_cut:
-                    data = self._refused(f"it has more than {self._limits.max_bytes:,} bytes", data)
+                    data = self._write_refusal(
+                        f"it has more than {self._limits.max_bytes:,} bytes", data
+                    )
                 if data or event.others:
                     lines = b"".join(b"data: %b\n" % line for line in data.split(b"\n"))
                     yield event.others + lines + b"\n"
@@ -363,7 +365,7 @@ class _Messages(_http.AsyncByteStream):  # type: ignore[misc]
             async for chunk in self._inner:
                 pieces += (chunk,)
         except TooLargeError as exc:
-            return self._refused(str(exc), b"")
+            return self._write_refusal(str(exc), b"")
         except _http.TransportError as exc:
             pieces.clear()
             problem = f"{type(exc).__name__}: {exc}".rstrip(": ")
@@ -381,13 +383,13 @@ class _Messages(_http.AsyncByteStream):  # type: ignore[misc]
         try:
             message = await asyncio.to_thread(self._parse, data)
         except ValueError as exc:
-            return self._refused(str(exc), data)
+            return self._write_refusal(str(exc), data)
         return self._failures.put_aside(message)
 
     def _parse(self, data: bytes) -> Any:
         return set_definitions_aside(parse_message(data, self._limits))
 
-    def _refused(self, problem: str, head: bytes) -> bytes:
+    def _write_refusal(self, problem: str, head: bytes) -> bytes:
         """Return an error in place of a message; nothing if it answers nothing."""
         self._failures.last = problem
         if self._asked is not None and b'"method"' not in head[:_HEAD_BYTES]:

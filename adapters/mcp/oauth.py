@@ -53,7 +53,7 @@ def oauth_client(server: str, settings: MCPServerSettings) -> Any:
     return OAuthClientProvider(
         server_url=settings.url,
         client_metadata=metadata,
-        storage=TokenFile(_tokens(oauth), settings.url, _registered(oauth, metadata)),
+        storage=TokenFile(_tokens(oauth), settings.url, _register(oauth, metadata)),
         redirect_handler=returns.show,
         callback_handler=returns.wait,
     )
@@ -67,7 +67,7 @@ def _tokens(oauth: MCPOAuthSettings) -> Path:
     )
 
 
-def _registered(oauth: MCPOAuthSettings, metadata: Any) -> Any:
+def _register(oauth: MCPOAuthSettings, metadata: Any) -> Any:
     """Return the client that the owner has registered; None if the bot registers itself."""
     if not oauth.client_id:
         return None
@@ -113,7 +113,7 @@ class TokenFile:
         await self._keep("client", client_info)
 
     async def _entry(self) -> Mapping[str, Any]:
-        content = await asyncio.to_thread(self._read)
+        content = await asyncio.to_thread(self._read_file)
         entry = content.get(self._url)
         return entry if isinstance(entry, dict) else {}
 
@@ -121,7 +121,7 @@ class TokenFile:
         kept = value.model_dump(mode="json", exclude_none=True)
         await asyncio.to_thread(self._write, key, kept)
 
-    def _read(self) -> dict[str, Any]:
+    def _read_file(self) -> dict[str, Any]:
         try:
             content = json.loads(self._path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -136,7 +136,7 @@ class TokenFile:
     def _write(self, key: str, value: Any) -> None:
         try:
             with locked(self._path):  # other servers' tokens are in it too
-                content = self._read()
+                content = self._read_file()
                 entry = content.get(self._url)
                 content[self._url] = {**(entry if isinstance(entry, dict) else {}), key: value}
                 replace_file(self._path, json.dumps(content, indent=1).encode())

@@ -219,7 +219,7 @@ class Session:
         try:
             answer = await self.inner.send_request(request, _Answer, progress_callback=on_progress)
         except MCPError as exc:
-            raise _refused(exc) from exc
+            raise _name_refusal(exc) from exc
         except ValidationError as exc:
             problem = exc.errors(include_url=False, include_input=False)[0]
             raise ValueError(
@@ -269,7 +269,7 @@ class Session:
         try:
             return await self.inner.list_tools(params=params)
         except MCPError as exc:
-            refused = _refused(exc)
+            refused = _name_refusal(exc)
             if isinstance(refused, RefusedError) and refused.code == METHOD_NOT_FOUND:
                 return types.ListToolsResult.model_validate({"tools": []})
             raise refused from exc
@@ -357,7 +357,7 @@ async def _addresses(events: Any) -> AsyncGenerator[str, None]:
             yield str(event.uri)
 
 
-def _refused(exc: Any) -> RefusedError | NotSentError:
+def _name_refusal(exc: Any) -> RefusedError | NotSentError:
     error = exc.error
     if isinstance(error.data, Mapping) and error.data.get("tool_search/unsent") is True:
         return NotSentError(str(error.message))

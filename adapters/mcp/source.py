@@ -277,11 +277,15 @@ class MCPSource:
         listed = [tool for each in self._connections.values() for tool in each.tools]
         # Off the event loop, which 10,000 tools would hold for half a second.
         is_large = len(listed) >= _FEW_TOOLS
-        made = await asyncio.to_thread(self._merged, listed) if is_large else self._merged(listed)
+        made = (
+            await asyncio.to_thread(self._merge_tools, listed)
+            if is_large
+            else self._merge_tools(listed)
+        )
         self._book, self._tools, self._by_name, servers = made
         return servers
 
-    def _merged(
+    def _merge_tools(
         self, listed: list[Tool]
     ) -> tuple[NameBook, tuple[Tool, ...], dict[str, Tool], tuple[str, ...]]:
         catalog = ToolCatalog(listed, names=self._book)

@@ -119,7 +119,7 @@ class ServerProcess:
         send, read = anyio.create_memory_object_stream[Any](0)
         write, receive = anyio.create_memory_object_stream[Any](0)
         async with anyio.create_task_group() as group:
-            group.start_soon(self._read, process, send)
+            group.start_soon(self._read_output, process, send)
             group.start_soon(self._write, process, receive)
             group.start_soon(self._read_log, process)
             try:
@@ -158,7 +158,7 @@ class ServerProcess:
                 f"the program {self._command!r} cannot be started: {exc}", server=self._server
             ) from exc
 
-    async def _read(self, process: Any, messages: Any) -> None:
+    async def _read_output(self, process: Any, messages: Any) -> None:
         lines = LineDecoder(max_bytes=self._limits.max_bytes)
         try:
             async with messages:

@@ -93,7 +93,7 @@ class ChatRequests:
         items = [_item(message) for message in messages]
         hidden = await self.chain.restore(owner, items)
         history = _with_exchanges(messages, hidden)
-        _read(view, history)
+        _read_history(view, history)
         view.read(called=required_names(body))
         await self.search.learn(view)
         return ChatRequest(
@@ -263,7 +263,7 @@ def _hidden_reply(
     return {"role": "assistant", "content": said or None, "tool_calls": calls, **kept}
 
 
-def _read(view: ToolView, history: Sequence[Mapping[str, Any]]) -> None:
+def _read_history(view: ToolView, history: Sequence[Mapping[str, Any]]) -> None:
     """Let a view take in a history, in its order, so that the names keep theirs.
 
     The results after the last reply are new: what they teach is learned with this request.

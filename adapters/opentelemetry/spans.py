@@ -151,7 +151,7 @@ def input_messages(messages: Sequence[Message]) -> str:
     kept: list[str] = []
     left = _MAX_CHARS
     for message in reversed(messages):
-        written = _written(message)
+        written = _write_message(message)
         left -= len(written)
         if left < 0 and kept:
             break
@@ -161,7 +161,7 @@ def input_messages(messages: Sequence[Message]) -> str:
 
 def output_messages(reply: Message, finish_reason: str) -> str:
     """Return a reply."""
-    return f"[{_written(reply, finish_reason=finish_reason)}]"
+    return f"[{_write_message(reply, finish_reason=finish_reason)}]"
 
 
 def system_instructions(system: str) -> str:
@@ -169,7 +169,7 @@ def system_instructions(system: str) -> str:
     return compact_json([_text(system)])
 
 
-def _written(message: Message, **more: str) -> str:
+def _write_message(message: Message, **more: str) -> str:
     content = {"role": message.role, "parts": list(_parts(message)), **more}
     return compact_json(content)
 

@@ -99,8 +99,8 @@ class TurnMetrics:
         self._answering: set[str] = set()
         self.by_kind: dict[type[RunnerEvent], Callable[[Any, TurnEvent], None]] = {
             TextDelta: self._say,
-            RequestStarted: self._started,
-            RequestFinished: self._finished,
+            RequestStarted: self._start,
+            RequestFinished: self._finish,
             SearchFinished: self._search,
             ToolsDiscovered: self._discover,
             ProviderSwitched: self._switch,
@@ -141,14 +141,14 @@ class TurnMetrics:
         if not (event.found or event.is_error):
             self._add("searches.empty", 1)
 
-    def _started(self, event: RequestStarted, _: TurnEvent) -> None:
+    def _start(self, event: RequestStarted, _: TurnEvent) -> None:
         shared = of_request(event)
         self._add("tools.tokens_sent", event.tool_tokens, shared)
         self._add("tools.tokens_saved", max(0, event.saved_tokens), shared)
         if event.is_prefix_kept is False:
             self._add("prefix.changes", 1, shared)
 
-    def _finished(self, event: RequestFinished, _: TurnEvent) -> None:
+    def _finish(self, event: RequestFinished, _: TurnEvent) -> None:
         shared, usage = of_answer(event), event.usage
         self._record(_REQUEST_S, event.duration_s, shared)
         if event.first_s is not None:

@@ -346,7 +346,7 @@ class SDKProvider:
 
     async def _send(self, body: bytes) -> Any:
         """Return the open response; streamed or not, it is read here, within its limits."""
-        client = self._connected()
+        client = self._open_client()
         return await client.post(
             self._format.path,
             **_raw_body(client, body),
@@ -355,7 +355,7 @@ class SDKProvider:
             stream_cls=self._sdk.stream,
         )
 
-    def _connected(self) -> Any:
+    def _open_client(self) -> Any:
         """Return the client; the first call makes it."""
         if self._client is None:
             self._client = self._connect()

@@ -359,7 +359,7 @@ async def read_stream(
                 parse = _read_error if sent.name == b"error" else read_json
                 event = await parse(sent.data, limits)
                 progress.event_size = len(sent.data)
-                read = partial(_made, reader, texts, event, sent.data)
+                read = partial(_read_event, reader, texts, event, sent.data)
                 is_large = len(sent.data) > LARGE_BYTES
                 for made in await asyncio.to_thread(read) if is_large else read():
                     began = clock()
@@ -376,7 +376,7 @@ async def read_stream(
             await _drain(chunks)
 
 
-def _made(reader: ReplyReader, texts: _Texts, event: object, data: bytes) -> list[ReplyEvent]:
+def _read_event(reader: ReplyReader, texts: _Texts, event: object, data: bytes) -> list[ReplyEvent]:
     """Return what an event adds; with a large one, this runs in a thread."""
     new = list(reader.read(event))
     return list(texts.mended(new, data)) if texts.has_any or b"\\u" in data else new

@@ -368,7 +368,7 @@ _blank = re.compile(r"[ \t\n\r]*").match
 def _read_in_steps(text: str) -> Any:
     """Return the value of a text: only what is inside its outer levels is parsed in C."""
     try:
-        value, end = _read(text, _skip(text, 0), _LEVELS)
+        value, end = _read_value(text, _skip(text, 0), _LEVELS)
     except IndexError as exc:
         raise ValueError("the text is not JSON") from exc
     if _skip(text, end) != len(text):
@@ -376,7 +376,7 @@ def _read_in_steps(text: str) -> Any:
     return value
 
 
-def _read(text: str, at: int, levels: int) -> tuple[Any, int]:
+def _read_value(text: str, at: int, levels: int) -> tuple[Any, int]:
     if levels and text[at] == "{":
         return _object(text, at + 1, levels - 1)
     if levels and text[at] == "[":
@@ -396,7 +396,7 @@ def _object(text: str, at: int, levels: int) -> tuple[dict[str, Any], int]:
         at = _skip(text, at)
         if text[at] != ":":
             raise ValueError("the text is not JSON")
-        found[key], at = _read(text, _skip(text, at + 1), levels)
+        found[key], at = _read_value(text, _skip(text, at + 1), levels)
         at = _skip(text, at)
         if text[at] == "}":
             return found, at + 1
@@ -411,7 +411,7 @@ def _array(text: str, at: int, levels: int) -> tuple[list[Any], int]:
     if text[at] == "]":
         return found, at + 1
     while True:
-        value, at = _read(text, at, levels)
+        value, at = _read_value(text, at, levels)
         found.append(value)
         at = _skip(text, at)
         if text[at] == "]":

@@ -104,7 +104,7 @@ def _allow(kind: str) -> str:
     return f"use one of {KINDS_LISTED}" + (f"; did you mean {near!r}?" if near else "")
 
 
-def _read(value: object) -> object:
+def _read_kind(value: object) -> object:
     """Return a setting's dialect; leave what is not text to the type's own check."""
     if not isinstance(value, str):
         return value
@@ -113,7 +113,7 @@ def _read(value: object) -> object:
     return found
 
 
-ProviderKind = Annotated[Dialect, BeforeValidator(_read)]
+ProviderKind = Annotated[Dialect, BeforeValidator(_read_kind)]
 """A setting that takes each kind of the table and holds its dialect."""
 
 

@@ -144,7 +144,7 @@ def prefix_change(before: bytes, after: bytes) -> PrefixChange | None:
     Raises:
         ValueError: A body is not a JSON object, or has entries that are none.
     """
-    return _first_change(_read(before), _read(after))
+    return _first_change(_read_part(before), _read_part(after))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,13 +173,15 @@ def kept_prefix(before: bytes, after: bytes) -> KeptPrefix:
     Raises:
         ValueError: A body is not a JSON object, or has entries that are none.
     """
-    old = _read(before)
-    new = old if before == after else _read(after)
+    old = _read_part(before)
+    new = old if before == after else _read_part(after)
     change = _first_change(old, new)
     was = _prompt_parts(old)
     total = _size(was)
     continues = change is None or not change.in_prompt
-    kept = total if continues else _shared_bytes(_written(was), _written(_prompt_parts(new)))
+    kept = (
+        total if continues else _shared_bytes(_write_parts(was), _write_parts(_prompt_parts(new)))
+    )
     return KeptPrefix(kept_bytes=kept, total_bytes=total, change=change)
 
 
@@ -192,7 +194,7 @@ def _prompt_parts(body: JSON) -> list[Any]:
     return parts
 
 
-def _written(parts: Sequence[Any]) -> list[bytes]:
+def _write_parts(parts: Sequence[Any]) -> list[bytes]:
     return [json_bytes(part) for part in parts]
 
 
@@ -228,7 +230,7 @@ def _first_change(old: JSON, new: JSON) -> PrefixChange | None:
     return next((change for change in changes if change.in_prompt), next(iter(changes), None))
 
 
-def _read(raw: bytes) -> dict[str, Any]:
+def _read_part(raw: bytes) -> dict[str, Any]:
     body = _without_marks(json.loads(raw))
     if not isinstance(body, dict):
         raise ValueError("the body of a request must be a JSON object")  # noqa: TRY004 - the wire's value

@@ -86,7 +86,7 @@ class Learning:
         source = "" if user is None else _UNKNOWN_SOURCE
         try:
             async with self._reading:
-                await within_patience(self._read())
+                await within_patience(self._read_evidence())
             if len(self._queries):
                 source = await within_patience(self._source(user))
         except Exception as exc:  # noqa: BLE001  # stores are pluggable: learning must not end a turn
@@ -181,7 +181,7 @@ class Learning:
         self._notices[problem] = notice
         _log.warning("%s: %s", notice.code, notice.message)
 
-    async def _read(self) -> None:
+    async def _read_evidence(self) -> None:
         began = time.monotonic()
         if began < self._next_reading or await self._store.evidence_revision() == self._revision:
             return

@@ -114,13 +114,13 @@ def _by_id(
     listed: dict[str, ProviderConfig | ChatProvider] = {}
     if isinstance(given, Mapping):
         for name, one in given.items():
-            read = _read(one, configured)
+            read = _read_provider(one, configured)
             if isinstance(read, ProviderConfig):
                 read = read.model_copy(update={"id": name})
             listed[name] = read
         return listed
     for one in (given,) if isinstance(given, str) else given:
-        read = _read(one, configured)
+        read = _read_provider(one, configured)
         name = read.id if isinstance(read, ProviderConfig) else _own_id(read)
         if name in listed:
             raise ConfigurationError(
@@ -136,7 +136,9 @@ def _own_id(provider: ChatProvider) -> str:
     return str(getattr(provider, "id", "") or f"{profile.dialect}:{profile.model}")
 
 
-def _read(one: Provider, configured: Sequence[ProviderConfig]) -> ProviderConfig | ChatProvider:
+def _read_provider(
+    one: Provider, configured: Sequence[ProviderConfig]
+) -> ProviderConfig | ChatProvider:
     if isinstance(one, str):
         return provider_from_string(one, configured)
     if isinstance(one, ProviderConfig) or (hasattr(one, "stream") and hasattr(one, "profile")):

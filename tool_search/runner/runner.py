@@ -402,7 +402,7 @@ class ToolSearchRunner:
             return done
         if known.last not in (None, provider):
             await emit(self._switch(known, provider))
-        for warning in await self._compacted(session):
+        for warning in await self._compact_history(session):
             await emit(warning)
         profile = self._pool.profile(provider)
         await self.permissions.read(known.key)
@@ -438,7 +438,7 @@ class ToolSearchRunner:
         )
         return await self._kept_turn(known, kept, turn, question)
 
-    async def _compacted(self, session: ToolSearchSession) -> list[RunnerWarning]:
+    async def _compact_history(self, session: ToolSearchSession) -> list[RunnerWarning]:
         """Let the bot compact a history that has outgrown its limits."""
         if self._compact is None or not (session.has_begun and session.sent.has_outgrown):
             return []

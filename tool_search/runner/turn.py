@@ -273,7 +273,7 @@ class Turn:
                 verdict = ErrorAction(remedy="leave_out", left_out="pictures_unknown")
                 await self._pass_on(verdict, blind, failed, causes)
                 continue
-            planned = partial(self._planned, profile, phase, selected)
+            planned = partial(self._plan_request, profile, phase, selected)
             plan, notices = await self.background.run(planned, heavy=self.is_heavy)
             for notice in notices:
                 await self._emit(notice)
@@ -379,7 +379,7 @@ class Turn:
             self._refused[self.provider] = verdict.left_out
         return ErrorAction(remedy="next_provider")
 
-    def _planned(
+    def _plan_request(
         self, profile: ProviderProfile, phase: Phase, selected: Sequence[str]
     ) -> tuple[RequestPlan, list[RunnerEvent]]:
         plan = self._plan = self.session.plan(profile, phase=phase, selected=selected)

@@ -35,7 +35,7 @@ class PacedCalls(Generic[_Key]):
             return
         self._waiting[key] = False
         loop = asyncio.get_running_loop()
-        self._timers[key] = loop.call_later(self._interval_s, self._rested, key)
+        self._timers[key] = loop.call_later(self._interval_s, self._end_rest, key)
         self._function(key)
 
     def close(self) -> None:
@@ -45,7 +45,7 @@ class PacedCalls(Generic[_Key]):
         self._timers.clear()
         self._waiting.clear()
 
-    def _rested(self, key: _Key) -> None:
+    def _end_rest(self, key: _Key) -> None:
         del self._timers[key]
         if self._waiting.pop(key):
             self(key)

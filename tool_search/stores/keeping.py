@@ -220,7 +220,7 @@ class ConversationKeeper:
         kept = KeptConversation(key, is_partial=True)
         began = time.monotonic()
         try:
-            return await within_patience(self._read(kept))
+            return await within_patience(self._read_stored(kept))
         except Exception as exc:  # noqa: BLE001  # stores are pluggable: none may end a turn
             if not isinstance(exc, UnreadableRecordError):
                 self._backlog.failed(exc, began=began)
@@ -309,7 +309,7 @@ class ConversationKeeper:
                 self._backlog.last_error,
             )
 
-    async def _read(self, kept: KeptConversation) -> OpenedConversation:
+    async def _read_stored(self, kept: KeptConversation) -> OpenedConversation:
         store, key = self._store, kept.key
         try:
             # Read before the record, so that a save between the two reads is noticed later.

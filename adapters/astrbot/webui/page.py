@@ -253,10 +253,10 @@ def _explain(index: ToolSearchIndex, query: str, names: list[str]) -> Mapping[st
     """Return the reasons for each hit; an engine that gives none has none."""
     if not isinstance(index, RankedIndex):
         return {}
-    return {found.tool: _explained(found) for found in index.explain(query, names)}
+    return {found.tool: _write_explanation(found) for found in index.explain(query, names)}
 
 
-def _explained(found: Explanation) -> dict[str, Any]:
+def _write_explanation(found: Explanation) -> dict[str, Any]:
     return {
         "named": found.is_named,
         "sum": round(found.sum, 3),

@@ -68,7 +68,7 @@ class _Renaming:
                 why = "is left out: it would hold for renamed keys"
                 self._changes.add("left_out", place, why)
             elif keyword in NAMED_SCHEMAS:
-                found[keyword] = self._named(keyword, value, place)
+                found[keyword] = self._rename_parts(keyword, value, place)
             elif keyword in MANY_SCHEMAS:
                 inner = ((part, (*place, str(index))) for index, part in enumerate(value))
                 found[keyword] = [self.part(part, where) for part, where in inner]
@@ -78,7 +78,7 @@ class _Renaming:
                 found[keyword] = self._other(schema, keyword, value, place)
         return found
 
-    def _named(self, keyword: str, parts: Mapping[str, Any], place: Path) -> dict[str, Any]:
+    def _rename_parts(self, keyword: str, parts: Mapping[str, Any], place: Path) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key, inner in parts.items():
             where = (*place, key)

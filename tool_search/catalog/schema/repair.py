@@ -271,7 +271,7 @@ class _Repair:
         elif keyword in self._special:
             self._special[keyword](sound, value, place)
         elif keyword in NAMED_SCHEMAS:
-            self._named(sound, keyword, value, place, depth)
+            self._mend_parts(sound, keyword, value, place, depth)
         elif keyword in MANY_SCHEMAS:
             self._many(sound, keyword, value, place, depth)
         elif keyword in ONE_SCHEMA:
@@ -325,11 +325,11 @@ class _Repair:
         if target is None:
             self._left_out(place, f"{_preview(value)} leads to nothing in the schema", sound)
             return
-        sound["$ref"] = written = self._written(target)
+        sound["$ref"] = written = self._write_reference(target)
         if written != value:
             self._repair(place, f"becomes {_preview(written)}")
 
-    def _written(self, target: Target) -> str:
+    def _write_reference(self, target: Target) -> str:
         """Return a reference to a target: to the root, or to a definition at the root."""
         path = target.path
         if not path:
@@ -349,7 +349,7 @@ class _Repair:
         if value is None:
             return
         if isinstance(value, bool):
-            # Draft 3 has it in the property itself; `_named` has moved it to the object.
+            # Draft 3 has it in the property itself; `_mend_parts` has moved it to the object.
             self._repair(place, "is said by the object around it")
             return
         names = [value] if isinstance(value, str) else value
@@ -386,7 +386,7 @@ class _Repair:
                 why = f"{_preview(names)} is not a list of names"
                 self._left_out((*place, key), why, sound)
 
-    def _named(
+    def _mend_parts(
         self, sound: dict[str, Any], keyword: str, value: Any, place: Path, depth: int
     ) -> None:
         if value is None:

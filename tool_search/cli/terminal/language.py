@@ -43,7 +43,7 @@ def choose_language(name: str | None) -> None:
     # An unknown name is an error in the language of the environment.
     _chosen.set(None)
     if name is not None:
-        _chosen.set(_known(name))
+        _chosen.set(_require_known(name))
 
 
 def named_language(environment: Mapping[str, str] = os.environ) -> Language | None:
@@ -95,7 +95,7 @@ def percent(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-def _known(name: str) -> Language:
+def _require_known(name: str) -> Language:
     wanted = re.split(r"[-_.@]", name.strip().lower(), maxsplit=1)[0]
     found = language_of_locale(name.strip())
     # An unknown name is answered in English.

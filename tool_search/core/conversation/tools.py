@@ -410,7 +410,7 @@ class ToolState:
             SessionError: The catalog is refused; nothing has changed.
         """
         before = self.frozen
-        wanted = self._wanted(catalog, profile)
+        wanted = self._choose_settings(catalog, profile)
         old, new = before.search_tool.name, wanted.search_tool.name
         if old != new:
             catalog = catalog.updated(
@@ -438,7 +438,7 @@ class ToolState:
             Notice("settings_changed", f"the configuration has changed: {'; '.join(changes)}")
         )
 
-    def _wanted(self, catalog: ToolCatalog, profile: ProviderProfile) -> FrozenSettings:
+    def _choose_settings(self, catalog: ToolCatalog, profile: ProviderProfile) -> FrozenSettings:
         """Return the settings with the values that the configuration has changed.
 
         `auto` keeps the frozen value, and so does a setting that cannot be followed.

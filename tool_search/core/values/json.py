@@ -67,7 +67,7 @@ def read_json(text: str) -> Any:
         ValueError: It is not JSON; NaN, infinities and numbers beyond a double are not.
         RecursionError: It is nested deeper than the interpreter's stack.
     """
-    value = _decoded(text.strip(_JSON_SPACES))
+    value = _decode_text(text.strip(_JSON_SPACES))
     return json.loads(encodable(compact_json(value))) if "\\ud" in text.lower() else value
 
 
@@ -118,7 +118,7 @@ _read_one = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite).raw
 _JSON_SPACES = " \t\n\r"
 
 
-def _decoded(text: str) -> Any:
+def _decode_text(text: str) -> Any:
     """Return the only value of a text without spaces around it; calls do not wait for a regex."""
     value, end = _read_one(text)
     if end != len(text):

@@ -130,7 +130,7 @@ class SearchTrail:
 
     def succeeded(self, name: str) -> None:
         """Record a call that a tool answered: the searches that led to it teach now."""
-        self._lessons += self._learned(name)
+        self._lessons += self._take_lessons(name)
 
     def called_before(self, name: str) -> None:
         """Record a call of an earlier request: the searches that led to it teach no more."""
@@ -160,7 +160,7 @@ class SearchTrail:
         for name in result.names:
             self._waiting[name] = [*self._waiting[name], search][-_MAX_SEARCHES:]
 
-    def _learned(self, name: str) -> list[Lesson]:
+    def _take_lessons(self, name: str) -> list[Lesson]:
         searches = self._waiting.pop(name, [])
         now = [search for search in searches if search.turn == self._turn]
         earlier = [search for search in searches if search not in now]

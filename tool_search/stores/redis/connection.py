@@ -83,7 +83,7 @@ class RedisConnection:
                 self._is_marked = True
             return await self._send(client, script, keys, args)
 
-        return await self._asked(ask)
+        return await self._ask(ask)
 
     async def try_write(self) -> None:
         """Check that the server accepts writes of this user; nothing changes.
@@ -100,7 +100,7 @@ class RedisConnection:
             found: AsyncIterator[bytes] = client.scan_iter(match=pattern, count=_SCAN_COUNT)
             return [key async for key in found]
 
-        return await self._asked(ask)
+        return await self._ask(ask)
 
     async def each_node(self, *command: str) -> dict[str, Any]:
         """Return the answer of each node to a command of operators, by the node's address."""
@@ -113,7 +113,7 @@ class RedisConnection:
                 for node in client.get_nodes()
             }
 
-        return await self._asked(ask)
+        return await self._ask(ask)
 
     async def aclose(self) -> None:
         """Close the connection; it cannot be used again."""
@@ -139,7 +139,7 @@ class RedisConnection:
             self._may_only_read = True
             return result
 
-    async def _asked(self, ask: Callable[[Any], Awaitable[_T]]) -> _T:
+    async def _ask(self, ask: Callable[[Any], Awaitable[_T]]) -> _T:
         if self._is_closed:
             raise StoreError(f"the store in Redis at {self.address} is closed; open a new one")
         self._check_down()
@@ -149,7 +149,7 @@ class RedisConnection:
         async with self._places:
             while True:
                 try:
-                    result = await ask(await self._opened())
+                    result = await ask(await self._open_client())
                 except _FAILURES as exc:
                     is_late = self._down is not None or time.monotonic() + delay >= deadline
                     if is_late or not can_pass(exc):
@@ -180,7 +180,7 @@ class RedisConnection:
             self._next_try = time.monotonic() + self._delay
         raise failure from error
 
-    async def _opened(self) -> Any:
+    async def _open_client(self) -> Any:
         if self._client is not None:
             return self._client
         async with self._opening:
