@@ -27,7 +27,7 @@ BEFORE = FOLDER / "truth_before.json"
 HEAD = """\
 # Refusals of services, tried
 
-`make truth` tries each row of `adapters/*/errors.py` (a refusal, in the service's words) and of
+`make truth` tries each row of `providers/words/*.py` (a refusal, in the service's words) and of
 `known.py` (a fact, by which a request keeps the rule) against a server of that one rule.
 [Adding a row](../docs/extending/refusal.md) takes minutes.
 

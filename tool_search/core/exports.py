@@ -56,6 +56,12 @@ _GONE = ("conversation", "core.discovery", "demo")  # folders of which nothing i
 _MOVED = {
     "_checkout": "core.exports",
     "_exports": "core.exports",
+    "adapters.anthropic.errors": "providers.words.anthropic",
+    "adapters.openai_chat.errors": "providers.words.openai_chat",
+    "adapters.openai_responses.errors": "providers.words.openai_responses",
+    "adapters.wire.content_errors": "providers.words.contents",
+    "adapters.wire.errors": "providers.words.shared",
+    "adapters.wire.size_errors": "providers.words.sizes",
     "config.kinds": "core.kinds",
     "config.strategies": "core.strategy_facts",
     "config.values": "core.settings",

@@ -102,9 +102,9 @@ more than the group `most`, or than may be so large; `pictures_unknown`: the mod
 `content_refused`: a filter of the service refuses what a message says."""
 
 _TABLES: Mapping[Dialect, str] = {
-    "anthropic": "tool_search.adapters.anthropic.errors",
-    "openai_chat": "tool_search.adapters.openai_chat.errors",
-    "openai_responses": "tool_search.adapters.openai_responses.errors",
+    "anthropic": "tool_search.providers.words.anthropic",
+    "openai_chat": "tool_search.providers.words.openai_chat",
+    "openai_responses": "tool_search.providers.words.openai_responses",
 }
 
 
@@ -179,7 +179,7 @@ def read_answers(
 
 def named_limits(said: str) -> list[int]:
     """Return the numbers that a refusal names as its limit, in the order of the text."""
-    pattern = _compile(import_module("tool_search.adapters.wire.errors").LIMIT)
+    pattern = _compile(import_module("tool_search.providers.words.shared").LIMIT)
     return [int(re.sub(r"\D", "", found["most"])) for found in pattern.finditer(said)]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tool_search.adapters.wire.errors import BY_CONTENT, BY_DEFINITION, BY_PLACE
-from tool_search.adapters.wire.size_errors import REPLY_LIMITS
 from tool_search.providers.refusals import STRATEGY_WORDS, Answer
+from tool_search.providers.words.shared import BY_CONTENT, BY_DEFINITION, BY_PLACE
+from tool_search.providers.words.sizes import REPLY_LIMITS
 
 __all__ = ["ANSWERS"]
 

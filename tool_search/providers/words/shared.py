@@ -7,9 +7,9 @@ searched in "code message".
 
 from __future__ import annotations
 
-from tool_search.adapters.wire.content_errors import CONTENTS
-from tool_search.adapters.wire.size_errors import TOO_LONG
 from tool_search.providers.refusals import Answer
+from tool_search.providers.words.contents import CONTENTS
+from tool_search.providers.words.sizes import TOO_LONG
 
 __all__ = ["BY_CONTENT", "BY_DEFINITION", "BY_PLACE", "LIMIT"]
 

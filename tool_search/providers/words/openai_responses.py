@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tool_search.adapters.wire.errors import BY_CONTENT, BY_DEFINITION, BY_PLACE
 from tool_search.providers.refusals import STRATEGY_WORDS, Answer
+from tool_search.providers.words.shared import BY_CONTENT, BY_DEFINITION, BY_PLACE
 
 __all__ = ["ANSWERS"]
 
