@@ -152,6 +152,7 @@ def test_function_word_of_a_name_counts_with_the_rest_of_the_name() -> None:
     index = build_index(tools)
     assert index.search("get me", limit=1).matches[0].name == "github_get_me"
     assert index.search("find me a hotel", limit=1).matches[0].name == "find_hotel"
+    assert index.search("tell me, please", limit=1).matches == ()
 
 
 @pytest.mark.parametrize(

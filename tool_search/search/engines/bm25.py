@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import gc
 import math
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -55,7 +56,7 @@ from tool_search.search.text.documents import (
 from tool_search.search.text.query import QueryTerms, query_sentences, query_terms
 from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts, script_of
 from tool_search.search.text.synonyms import synonyms_of
-from tool_search.search.text.tokenizer import MAX_WORD_CHARS, Segmenter
+from tool_search.search.text.tokenizer import MAX_WORD_CHARS, Segmenter, pieces
 
 if TYPE_CHECKING:
     from tool_search.search.index.explanation import Reasons
@@ -74,6 +75,7 @@ _RELATED = 0.5
 _STOP_WORD = 0.5
 # A longer query does not name a tool.
 _MAX_NAME_WORDS = 5
+_MAX_NAMES = 200
 _MAX_KEPT = 20_000
 _MANY_ENTRIES = 200
 _ROUNDED = 1.0 + 1e-9
@@ -233,13 +235,13 @@ class Bm25Engine:
         """Return everything that adds to the scores of the tools of a script."""
         found, weights, size = list[_Part](), terms.weights, len(self.doc_ids)
         if len(terms.pieces) + len(terms.stop_words) <= _MAX_NAME_WORDS:
-            # Only names have stop words as terms: `get me` means get_me.
-            known = ((word, self._terms[word]) for word in sorted(terms.stop_words))
-            found += [
-                _Part(word, word, entry.posting, _STOP_WORD * entry.idf)
-                for word, entry in known
-                if entry.posting
-            ]
+            # Only names have stop words as terms: `get me` means github_get_me.
+            words = terms.forms | terms.stop_words
+            for word in sorted(terms.stop_words):
+                posting, idf, _ = self._terms[word]
+                if posting and len(posting) <= _MAX_NAMES:
+                    named = array("d", [one for one in posting if self._is_named(int(one), words)])
+                    found += [_Part(word, word, named, _STOP_WORD * idf)] if named else []
         for term, weight in weights.items():
             posting, idf, groups = self._terms[term]
             if posting:
@@ -256,6 +258,13 @@ class Bm25Engine:
             value = weight * _RELATED * _idf(having, size)
             found += [_Part(term, other, own, value) for other, own in postings.items()]
         return found
+
+    def _is_named(self, doc_id: int, words: frozenset[str]) -> bool:
+        """Return True if words have a tool's name; of three, the first is mostly a server's."""
+        tool = self.doc_ids.tools[doc_id]
+        found = pieces(tool.name if tool else "", max_chars=MAX_WORD_CHARS)
+        name = [form for piece in found for form in piece.forms]
+        return words.issuperset(name[1:] if len(name) > 2 else name)
 
     def _sum(self, terms: QueryTerms, parts: Sequence[_Part]) -> Values:
         values = sum_impacts(

@@ -346,7 +346,7 @@ MAX_PARTS = 3 * len(FIELDS)
 MAX_TERMS = 2_000
 """The number of different terms of a field that are read."""
 _MAX_FORMS = 128
-_MAX_COVERED_CHARS = 4_000
+_MAX_COVERED_CHARS = 1_500
 _terms = itemgetter(0)
 _length = itemgetter(1)
 
