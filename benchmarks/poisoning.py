@@ -1,14 +1,15 @@
 """Measure what liars can teach a search that learns, and what honest users still gain.
 
 Run: python benchmarks/poisoning.py [--data ../shared/data] [--engine bm25] [--set bfcl]
+[--halvings 3]
 The data may also be named by the environment variable TOOL_SEARCH_BENCH_DATA. Without it,
 the Chinese and Russian sets of this repository are used.
 
 Simulated use: each set is halved by seed. The queries of the first half are asked in turn by
-100 users at random, with what was learned so far, and each relevant tool among the first
-ten becomes evidence. Then other users ask the second half. A liar wants a tool that no query
-wants to come first for everybody: each of its conversations has one common word of the
-queries and as few words of the tool as let the search find it, then a successful call.
+20 or 90 users at random, over 30 days and with what was learned so far, and each relevant tool
+among the first ten becomes evidence. Then users ask the second half. A liar wants a tool that
+no query wants to come first for everybody: each of its conversations has some common words of
+the queries and as few words of the tool as let the search find it, then a successful call.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from learning import DEPTH, HALVINGS, NOW, OTHERS, Learnable, first_names
+from learning import DAY_S, DEPTH, HALVINGS, NOW, OTHERS, Learnable, first_names
 from search import MACRO
 
 from tool_search.config.search import SearchSettings
@@ -41,8 +42,9 @@ from tool_search.search.learned import (
     with_votes,
 )
 
-USERS = 100
-TARGETS = 3
+USERS = 20
+TARGETS = 2
+DAYS = 30.0
 SETS = Path(__file__).resolve().parent / "sets"
 OWN = ("chinese", "russian")
 # Evidence is read again after this many queries; a bot reads it each turn.
@@ -57,24 +59,40 @@ class Attack(NamedTuple):
         liars: The number of liars; all use the same words.
         conversations: The number of conversations of each.
         words: The number of common words in one conversation.
-        is_fresh: True if nobody else has taught the search before.
+        users: The number of honest users who have taught the search for 30 days; 0: none.
+        days: The days that the conversations are spread over.
+        others: The number of other tools that each liar uses too.
     """
 
     liars: int
     conversations: int
     words: int = 1
-    is_fresh: bool = True
+    users: int = 0
+    days: float = 0.0
+    others: int = 0
+
+    def __str__(self) -> str:
+        said = f"{self.liars}x{self.conversations}x{self.words}"
+        said += f" {self.days:.0f}d" if self.days else ""
+        said += f" {self.others}t" if self.others else ""
+        return said + (f" +{self.users}" if self.users else "")
 
 
 ATTACKS = (
     Attack(1, 20),
-    Attack(1, 20, 4),
-    Attack(1, 240),
-    Attack(1, 20, is_fresh=False),
-    Attack(1, 240, is_fresh=False),
-    Attack(10, 20, is_fresh=False),
-    Attack(10, 20, 4, is_fresh=False),
-    Attack(10, 240, is_fresh=False),
+    Attack(2, 20),
+    Attack(2, 20, 4),
+    Attack(5, 20),
+    Attack(10, 20),
+    Attack(100, 1),
+    Attack(2, 20, days=DAYS),
+    Attack(2, 20, days=DAYS, others=5),
+    Attack(2, 20, users=USERS),
+    Attack(10, 20, users=90),
+    Attack(10, 20, 4, users=90),
+    Attack(10, 20, days=DAYS, others=5, users=90),
+    Attack(100, 1, users=USERS),
+    Attack(100, 1, 4, users=USERS),
 )
 
 
@@ -84,7 +102,7 @@ class World:
 
     Attributes:
         part: The set.
-        users: The number of honest users; 0: nobody says who they are.
+        users: The number of honest users.
     """
 
     part: Learnable
@@ -92,7 +110,7 @@ class World:
 
     def asker(self, chance: random.Random) -> str:
         """Return a user at random."""
-        return f"user {chance.randrange(self.users)}" if self.users else ""
+        return f"user {chance.randrange(self.users)}"
 
     def use(self, places: Sequence[int], seed: int) -> list[Evidence]:
         """Return the evidence of honest users who asked these queries in turn."""
@@ -100,41 +118,55 @@ class World:
         known: list[Evidence] = []
         learned = LearnedQueries(())
         for number, place in enumerate(places):
+            at = NOW - DAYS * DAY_S * (1 - number / len(places))
             if number % BATCH == 0:
                 learned = LearnedQueries(known)
             user, judged = self.asker(chance), self.part.queries[place]
-            index = with_votes(self.part.index, learned.at(NOW, user))
+            index = with_votes(self.part.index, learned.at(at, user))
             found = first_names(index, judged.query)
             for name in sorted(set(judged.relevant) & set(found)):
                 if can_teach(judged.query, found):
-                    known = add(known, evidence_of(judged.query, name, now=NOW, source=user))
+                    known = add(known, evidence_of(judged.query, name, now=at, source=user))
         return known
 
-    def rise(self, places: Sequence[int], known: Sequence[Evidence], seed: int) -> float:
-        """Return the recall@5 that evidence adds to these queries."""
+    def rise(
+        self, places: Sequence[int], known: Sequence[Evidence], seed: int
+    ) -> tuple[float, float]:
+        """Return what evidence adds to these queries: recall@5, and the share of right firsts."""
         chance = random.Random(8_000 + seed)
         learned = LearnedQueries(known)
-        rises = []
+        rises, firsts = [], []
         for place in places:
             index = with_votes(self.part.index, learned.at(NOW, self.asker(chance)))
             taught = first_names(index, self.part.queries[place].query)
             plain = self.part.found[place]
             rises.append(self.part.recall(place, taught) - self.part.recall(place, plain))
-        return statistics.fmean(rises)
+            relevant = self.part.queries[place].relevant
+            right = [bool(set(names[:1]) & set(relevant)) for names in (plain, taught)]
+            firsts.append(right[1] - right[0])
+        return statistics.fmean(rises), statistics.fmean(firsts)
 
     def lies(self, target: Tool, attack: Attack) -> list[Evidence]:
         """Return the evidence that liars can make for a target."""
         common = self.common_words()
         taught: list[Evidence] = []
-        for place in range(attack.conversations):
+        others = [tool for tool in self.part.tools if tool.name != target.name]
+        # Accounts that are used once have words of their own, others the same.
+        is_once = attack.conversations == 1
+        for place in range(attack.liars if is_once else attack.conversations):
+            at = NOW - attack.days * DAY_S * (1 - place / max(attack.conversations - 1, 1))
             start = place * attack.words
             words = [common[(start + step) % len(common)] for step in range(attack.words)]
             for query in disguises(words, target):
                 found = first_names(self.part.index, query)
                 if target.name in found and can_teach(query, found):
-                    for liar in range(attack.liars):
+                    for liar in [place] if is_once else range(attack.liars):
                         source = f"liar {liar}"
-                        taught += evidence_of(query, target.name, now=NOW, source=source)
+                        taught += evidence_of(query, target.name, now=at, source=source)
+                        if place < attack.others:
+                            other = others[(7 * liar + 13 * place) % len(others)]
+                            said = other.description[:80]
+                            taught += evidence_of(said, other.name, now=at, source=source)
                     break
         return taught
 
@@ -188,25 +220,24 @@ def add(known: Sequence[Evidence], new: Iterator[Evidence]) -> list[Evidence]:
     return select_evidence(merge_evidence(known, new).values(), NOW)
 
 
-def print_attacks(parts: Sequence[Learnable]) -> None:
-    """Print the rise of each set, with and without users, and the share that liars reach."""
-    heads = [f"{a.liars}x{a.conversations}x{a.words}{'' if a.is_fresh else '+'}" for a in ATTACKS]
-    print(f"{'set':18}{'rise':>8}{'nameless':>9}" + "".join(f"{head:>16}" for head in heads))
+def print_attacks(parts: Sequence[Learnable], halvings: int) -> None:
+    """Print the rise of each set, in the first five and first, and the share that liars reach."""
+    print(f"{'set':18}{'rise':>8}{'first':>9}" + "".join(f"{each!s:>16}" for each in ATTACKS))
     columns: list[list[float]] = []
     for part in parts:
         rises: list[tuple[float, float]] = []
         shares: list[list[tuple[float, float]]] = [[] for _ in ATTACKS]
-        for seed in range(HALVINGS):
-            world, nameless = World(part=part), World(part=part, users=0)
-            first, second = part.halves(seed)
-            known = world.use(first, seed)
-            alone = nameless.rise(second, nameless.use(first, seed), seed)
-            rises.append((world.rise(second, known, seed), alone))
+        for seed in range(halvings):
+            world, first, second = World(part=part), *part.halves(seed)
+            known = {
+                users: World(part=part, users=users).use(first, seed)
+                for users in {attack.users for attack in ATTACKS} - {0}
+            }
+            rises.append(world.rise(second, known[USERS], seed))
             for target in world.targets(seed):
                 for attack, seen in zip(ATTACKS, shares, strict=True):
                     lies = world.lies(target, attack)
-                    before = [] if attack.is_fresh else known
-                    evidence = add(before, iter(lies))
+                    evidence = add(known.get(attack.users, []), iter(lies))
                     seen.append(world.hits(second, evidence, target.name, seed))
         row = [statistics.fmean(column) for column in zip(*rises, strict=True)]
         for seen in shares:
@@ -248,15 +279,17 @@ def main() -> None:
     given = os.environ.get("TOOL_SEARCH_BENCH_DATA")
     parser.add_argument("--data", type=Path, default=Path(given) if given else None)
     parser.add_argument("--set", action="append")
+    parser.add_argument("--halvings", type=int, default=HALVINGS)
     engine: str = "bm25"
     parser.add_argument("--engine", default=engine)
     options = parser.parse_args()
     settings = SearchSettings(engine=options.engine)
     if options.data is None:
-        print_attacks([own_set(name, settings) for name in options.set or OWN])
+        print_attacks([own_set(name, settings) for name in options.set or OWN], options.halvings)
         return
     names = options.set or (*MACRO, *OTHERS)
-    print_attacks([Learnable.read(options.data / name, settings) for name in names])
+    parts = [Learnable.read(options.data / name, settings) for name in names]
+    print_attacks(parts, options.halvings)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.conversations import Chat, tool, toolbox
@@ -31,7 +33,9 @@ def test_a_search_that_led_to_a_call_is_a_lesson() -> None:
     made = chat()
     made.search("weather tomorrow")
     made.call("get_forecast")
-    assert made.session.drain_lessons() == (Lesson(query="weather tomorrow", tool="get_forecast"),)
+    (lesson,) = made.session.drain_lessons()
+    assert replace(lesson, definition="") == Lesson(query="weather tomorrow", tool="get_forecast")
+    assert lesson.definition
     assert lessons(made) == []
 
 
@@ -210,7 +214,7 @@ def test_a_miss_about_something_else_teaches_nothing(
     trail.searched(
         SearchResult(query=asked, matches=(SearchMatch(name="get_forecast", description=""),))
     )
-    trail.succeeded("get_forecast")
+    trail.succeeded(Tool(name="get_forecast"))
     taught = [lesson.query for lesson in trail.drain_lessons()]
     assert asked in taught
     assert (missed[0] in taught) is teaches

@@ -65,7 +65,7 @@ async def test_words_of_a_success_find_the_tool_for_others(bench: Bench) -> None
 
 
 async def test_one_user_alone_does_not_lead_the_searches_of_others(bench: Bench) -> None:
-    """Twenty conversations of one user; then another one, and then both."""
+    """Twenty conversations of one user; then another one, who has just come."""
     runner = await bench.runner("gpt")
     mail = call("send_mail", {"to": "a@example.com"})
     query = "city cash payment mail"
@@ -75,7 +75,7 @@ async def test_one_user_alone_does_not_lead_the_searches_of_others(bench: Bench)
     assert (await found(bench, runner, "city cash payment", user="mallory"))[0] == "send_mail"
     assert (await found(bench, runner, "a city cash payment", user="ann"))[0] == "get_forecast"
     await said(bench, runner, search(query), calling(mail), conversation="d", user="bob")
-    assert (await found(bench, runner, "the city cash payment", user="ann"))[0] == "send_mail"
+    assert (await found(bench, runner, "the city cash payment", user="ann"))[0] == "get_forecast"
 
 
 async def test_tool_that_failed_teaches_nothing(bench: Bench) -> None:

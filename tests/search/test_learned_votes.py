@@ -16,7 +16,9 @@ from tool_search.search.learned import (
     HALF_LIFE_S,
     Evidence,
     LearnedQueries,
+    definition_sketch,
     evidence_of,
+    merge_evidence,
     with_votes,
 )
 
@@ -28,7 +30,8 @@ TOOLS = (
     Tool(name="convert_money", description="Convert money between currencies."),
     Tool(name="find_route", description="The way from one place to another."),
 )
-NAMES = [tool.name for tool in TOOLS]
+BY_NAME = {tool.name: tool for tool in TOOLS}
+NAMES = list(BY_NAME)
 QUERY_WORDS = ["weather", "mail", "umbrella", "rain", "cash", "trip", "天气", "邮件", "send_mail"]
 QUERIES = st.lists(st.sampled_from(QUERY_WORDS), min_size=1, max_size=4).map(" ".join)
 ANSWERS = st.lists(st.tuples(QUERIES, st.sampled_from(NAMES)), max_size=12)
@@ -111,7 +114,9 @@ def test_tools_a_caller_may_not_call_are_as_if_they_had_never_answered(
     assert closed.isdisjoint(match.name for match in found.matches)
     assert found.total_tools == len(NAMES) - len(closed)
     assert found.total_found <= found.total_tools
-    votes = LearnedQueries(answered(*answers)).votes(query, now=NOW, may=allowed)
+    votes = LearnedQueries(answered(*answers)).votes(
+        query, now=NOW, find=lambda name: BY_NAME[name] if allowed(name) else None
+    )
     assert closed.isdisjoint(votes)
 
 
@@ -123,8 +128,8 @@ def test_the_order_of_the_evidence_changes_nothing(
     entries = answered(*answers)
     mixed = chance.sample(entries, len(entries))
     first, second = (LearnedQueries(each) for each in (entries, mixed))
-    may = NAMES.__contains__
-    assert first.votes(query, now=NOW, may=may) == second.votes(query, now=NOW, may=may)
+    find = BY_NAME.get
+    assert first.votes(query, now=NOW, find=find) == second.votes(query, now=NOW, find=find)
 
 
 @settings(max_examples=50)
@@ -134,7 +139,7 @@ def test_votes_are_bounded(answers: list[tuple[str, str]], query: str) -> None:
         Evidence(tool=entry.tool, words=entry.words, at=NOW, strength=4.0)
         for entry in answered(*answers)
     ]
-    votes = LearnedQueries(strong).votes(query, now=NOW, may=NAMES.__contains__)
+    votes = LearnedQueries(strong).votes(query, now=NOW, find=BY_NAME.get)
     assert all(0 < vote < 2.5 for vote in votes.values())
 
 
@@ -165,9 +170,105 @@ def test_one_users_vote_for_the_best_match_by_words_does_not_lower_its_score() -
     assert after.score >= before.score
 
 
-def test_two_users_can() -> None:
-    entries = by("ann", ("is there mail", "read_mail")) + by("bob", ("rain mail", "read_mail"))
+DAY_S = 86_400.0
+MAIL = ("is there mail", "read_mail"), ("rain mail", "read_mail")
+
+
+def grown(source: str, *answers: tuple[str, str]) -> list[Evidence]:
+    """Evidence of one source who has also used other tools, for a month."""
+    learned = by(source, *answers, ("umbrella", "get_forecast"), ("trip", "find_route"))
+    return [replace(entry, first=NOW - 30 * DAY_S) for entry in learned]
+
+
+def test_two_users_who_have_been_there_for_long_can() -> None:
+    entries = grown("ann", MAIL[0]) + grown("bob", MAIL[1])
     assert ranked(entries, "mail", source="eve")[0] == "read_mail"
+    for alone in (grown("ann", MAIL[0]), grown("ann", *MAIL)):
+        assert ranked(alone, "mail", source="eve")[0] == "send_mail"
+
+
+@pytest.mark.parametrize("days", [0.0, 30.0])
+def test_accounts_that_were_made_for_one_tool_cannot(days: float) -> None:
+    """A hundred of them, used once or for a month."""
+    entries = [
+        replace(entry, first=NOW - days * DAY_S)
+        for number in range(100)
+        for entry in by(f"liar {number}", *MAIL)
+    ]
+    assert ranked(entries, "mail", source="eve") == ["send_mail", "read_mail"]
+    assert ranked(entries, "mail", source="liar 7")[0] == "read_mail"
+
+
+def test_new_accounts_cannot_whatever_they_use() -> None:
+    entries = [
+        entry for number in range(100) for entry in by(f"liar {number}", *MAIL, ("rain", NAMES[0]))
+    ]
+    assert ranked(entries, "mail", source="eve")[0] == "send_mail"
+
+
+def test_few_of_many_sources_do_not_lead() -> None:
+    """Three grown sources of three put the tool first, three of thirty do not."""
+    three = [entry for name in "abc" for entry in grown(name, MAIL[0])]
+    assert ranked(three, "mail", source="eve")[0] == "read_mail"
+    thirty = [e for n in range(27) for e in grown(f"honest {n}", ("is there mail", "send_mail"))]
+    assert ranked(three + thirty, "mail", source="eve")[0] == "send_mail"
+
+
+def test_what_others_taught_is_worth_what_the_query_could_reach() -> None:
+    entries = [entry for n in range(50) for entry in by(f"user {n}", ("umbrella", "get_forecast"))]
+    learned = LearnedQueries(entries)
+    of_others, own = (
+        learned.votes("umbrella", now=NOW, find=BY_NAME.get, source=source)["get_forecast"]
+        for source in ("eve", "user 3")
+    )
+    assert of_others == 1.0
+    assert own > 1.0
+
+
+def test_weak_votes_keep_their_order_below_the_best_match_by_words() -> None:
+    answers = ("mail trip", "find_route"), ("mail trip cash", "convert_money")
+    found = ranked(by("ann", *answers) + by("bob", *answers), "mail trip", source="eve")
+    assert found[0] == "send_mail"
+    assert found.index("find_route") < found.index("convert_money")
+
+
+def test_a_changed_definition_halves_its_evidence_and_another_function_ends_it() -> None:
+    was = BY_NAME["get_forecast"]
+    sketch = definition_sketch(was)
+    entries = [replace(e, definition=sketch) for e in answered(("umbrella", "get_forecast"))]
+    words = "Weather forecast of a city, by hour."
+    other = "Deletes invoices that nobody paid since January."
+
+    def vote(tool: Tool, known: Sequence[Evidence] = entries) -> float:
+        votes = LearnedQueries(known).votes("umbrella", now=NOW, find=lambda name: tool)
+        return votes.get("get_forecast", 0.0)
+
+    halved = vote(was, [replace(entry, strength=0.5) for entry in entries])
+    assert vote(was) > halved > 0
+    assert vote(replace(was, description=words)) == halved
+    assert vote(replace(was, description=other)) == 0
+    # An older version did not keep definitions.
+    assert vote(replace(was, description=other), answered(("umbrella", "get_forecast"))) > 0
+
+
+def test_evidence_of_an_older_version_takes_the_definition_of_the_next_success() -> None:
+    old = [replace(entry, first=0.0) for entry in answered(("umbrella", "get_forecast"))]
+    new = by("ann", ("rain", "get_forecast"))
+    sketch = definition_sketch(BY_NAME["get_forecast"])
+    known = merge_evidence(old, [replace(entry, definition=sketch) for entry in new])
+    assert {entry.definition for entry in known.values()} == {sketch}
+    assert sorted(entry.first for entry in known.values()) == [0.0, NOW]
+
+
+def test_a_success_of_the_changed_tool_adds_to_the_half_that_stays() -> None:
+    was, now = BY_NAME["get_forecast"], replace(BY_NAME["get_forecast"], description="Weather.")
+    (before,) = answered(("umbrella", "get_forecast"))
+    first = replace(before, definition=definition_sketch(was), strength=2.0)
+    again = replace(before, definition=definition_sketch(now), at=NOW + 1.0)
+    for renewed in (first.renewed(again), again.renewed(first)):
+        assert renewed.strength == pytest.approx(2.0)
+        assert renewed.definition == again.definition
+        assert (renewed.first, renewed.at) == (NOW, NOW + 1.0)
 
 
 def test_evidence_without_a_source_is_that_of_one_user() -> None:
@@ -187,10 +288,10 @@ def test_a_source_counts_once_for_a_query_of_another() -> None:
     often = [replace(entry, strength=4.0) for entry in once] + by(
         "ann", ("umbrella trip", "get_forecast"), ("umbrella", "get_forecast")
     )
-    may = NAMES.__contains__
+    find = BY_NAME.get
     other = by("bob", ("umbrella rain cash", "find_route"))
     few, many_ = (
-        LearnedQueries([*each, *other]).votes("umbrella rain", now=NOW, may=may, source="eve")
+        LearnedQueries([*each, *other]).votes("umbrella rain", now=NOW, find=find, source="eve")
         for each in (once, often)
     )
     assert few["get_forecast"] > few["find_route"]
@@ -202,9 +303,9 @@ def test_a_source_counts_once_for_a_query_of_another() -> None:
 def test_a_source_teaches_others_a_bounded_number_of_words() -> None:
     words = [f"w{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(240)]
     learned = LearnedQueries(by("liar", *((word, "find_route") for word in words)))
-    may = NAMES.__contains__
-    assert sum(bool(learned.votes(w, now=NOW, may=may, source="liar")) for w in words) == 240
-    assert sum(bool(learned.votes(w, now=NOW, may=may, source="ann")) for w in words) == 32
+    find = BY_NAME.get
+    assert sum(bool(learned.votes(w, now=NOW, find=find, source="liar")) for w in words) == 240
+    assert sum(bool(learned.votes(w, now=NOW, find=find, source="ann")) for w in words) == 32
 
 
 @settings(max_examples=50)
@@ -220,8 +321,7 @@ def test_a_liar_never_leads_where_a_tool_fits_by_words(
 def test_votes_fade() -> None:
     learned = LearnedQueries(answered(("umbrella", "get_forecast")))
     given_later = [
-        learned.votes("umbrella", now=NOW + n * HALF_LIFE_S, may=NAMES.__contains__)
-        for n in range(4)
+        learned.votes("umbrella", now=NOW + n * HALF_LIFE_S, find=BY_NAME.get) for n in range(4)
     ]
     votes = [vote["get_forecast"] for vote in given_later]
     assert votes == sorted(votes, reverse=True)
@@ -280,9 +380,9 @@ def many(count: int) -> Sequence[Evidence]:
 def test_much_evidence_votes_as_little_does() -> None:
     """Large snapshots are summed by numpy, with equal results."""
     entries = [*many(2_500), *answered(("umbrella rain", "get_forecast"))]
-    votes = LearnedQueries(entries).votes("umbrella rain", now=NOW, may=NAMES.__contains__)
+    votes = LearnedQueries(entries).votes("umbrella rain", now=NOW, find=BY_NAME.get)
     assert max(votes, key=lambda name: votes[name]) == "get_forecast"
-    assert LearnedQueries(entries).votes("umbrella", now=NOW, may=lambda name: False) == {}
+    assert LearnedQueries(entries).votes("umbrella", now=NOW, find=lambda name: None) == {}
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,10 @@ __all__ = [
 # The protocol of a search index, and the results that it returns.
 
 
-Votes = Callable[[str, Callable[[str], bool]], Mapping[str, float]]
+Votes = Callable[[str, Callable[[str], Tool | None]], Mapping[str, float]]
 """Returns votes for a query by tool name, as shares of the score that it could reach.
 
-The second argument is True for the name of a tool that may be found.
+The second argument returns the tool of a name, or None if it may not be found.
 """
 
 
@@ -365,11 +365,13 @@ class Lesson:
         tool: The tool's canonical name.
         strength: 1; one half if another query found the tool, one quarter if the call was
             in the next turn.
+        definition: The sketch of the tool's definition; empty if it is unknown.
     """
 
     query: str
     tool: str
     strength: float = 1.0
+    definition: str = field(default="", repr=False)
 
 
 class Trail(Protocol):
@@ -387,7 +389,7 @@ class Trail(Protocol):
         """Record a search, which may teach later."""
         ...
 
-    def succeeded(self, name: str) -> None:
+    def succeeded(self, tool: Tool) -> None:
         """Record a call that a tool answered: the searches that led to it teach now."""
         ...
 

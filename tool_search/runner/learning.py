@@ -122,7 +122,11 @@ class Learning:
             _Unwritten(evidence, user, conversation)
             for lesson in lessons
             for evidence in evidence_of(
-                lesson.query, lesson.tool, now=now, strength=lesson.strength
+                lesson.query,
+                lesson.tool,
+                now=now,
+                strength=lesson.strength,
+                definition=lesson.definition,
             )
         ]
         if not entries:

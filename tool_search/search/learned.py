@@ -11,6 +11,7 @@ Pure: the time is an argument, in seconds since 1970.
 from __future__ import annotations
 
 import math
+import struct
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,10 +24,13 @@ from tool_search.core.services import ToolSearchIndex, Votes
 from tool_search.search.index.ranking import WeakVote
 from tool_search.search.index.storage import Postings, sum_impacts
 from tool_search.search.text.query import query_terms
+from tool_search.search.text.tokenizer import pieces
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from tool_search.core.catalog.tool import Tool
 
 __all__ = [
     "DAY_S",
@@ -61,6 +65,12 @@ _MAX_STRENGTH = 4.0
 # One success has less strength after more than a year.
 _MIN_STRENGTH = 0.05
 _MAX_CODE_CHARS = 4
+_MAX_SKETCHED_CHARS = 4_000
+# The least of 32 hashes of the words: the share that two definitions have in common estimates
+# the share of their words.
+_HASHES = struct.Struct(">32H")
+_MIN_LIKENESS = 0.25
+_KEPT = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +85,9 @@ class Evidence:
         source: The salted hash of the user; empty for all searches without a user.
         conversation: The salted hash of the conversation of the last success; empty if it
             is unknown.
+        first: The time of the first success; 0 if an older version did not keep it.
+        definition: The tool's definition at the last success, as `definition_sketch` returns
+            it; empty if an older version did not keep it.
     """
 
     tool: str
@@ -83,6 +96,8 @@ class Evidence:
     strength: float = 1.0
     source: str = ""
     conversation: str = ""
+    first: float = 0.0
+    definition: str = ""
 
     @property
     def key(self) -> tuple[str, tuple[str, ...], str]:
@@ -101,11 +116,13 @@ class Evidence:
 
     def renewed(self, newer: Evidence) -> Evidence:
         """Return the evidence with the successes of other evidence added, in any order of time."""
-        at = max(self.at, newer.at)
-        strength = self.strength_at(at) + newer.strength_at(at)
-        last = newer if newer.at >= self.at else self
+        early, last = (self, newer) if newer.at >= self.at else (newer, self)
+        kept = early.strength_at(last.at) * validity(early.definition, last.definition)
         return replace(
-            self, at=at, strength=min(strength, _MAX_STRENGTH), conversation=last.conversation
+            last,
+            strength=min(kept + last.strength, _MAX_STRENGTH),
+            first=min(self.first, newer.first),
+            definition=last.definition or early.definition,
         )
 
 
@@ -136,6 +153,7 @@ def evidence_of(
     strength: float = 1.0,
     source: str = "",
     conversation: str = "",
+    definition: str = "",
 ) -> Iterator[Evidence]:
     """Yield the evidence of one success; nothing if the query has no word to store."""
     words = evidence_words(query)
@@ -147,7 +165,48 @@ def evidence_of(
             strength=strength,
             source=source,
             conversation=conversation,
+            first=now,
+            definition=definition,
         )
+
+
+def definition_sketch(tool: Tool) -> str:
+    """Return what evidence keeps of a tool's definition: a digest, and a sketch of its words.
+
+    Source: A. Broder, "On the resemblance and containment of documents", 1997.
+    """
+    names = tool.parameters.get("properties", ())
+    text = " ".join([tool.name, tool.description, *map(str, names)])
+    found = pieces(text, max_chars=_MAX_SKETCHED_CHARS)
+    words = {word for piece in found if not piece.is_stop_word for word in piece.words}
+    hashes = (
+        _HASHES.unpack(blake2b(word.encode("utf-8", "replace")).digest())
+        for word in words or {tool.name}
+    )
+    least = bytes(min(column) & 0xFF for column in zip(*hashes, strict=True))
+    return tool.shown_fingerprint + least.hex()
+
+
+def validity(then: str, now: str) -> float:
+    """Return the share of evidence that stays after a change of its tool's definition.
+
+    Half of it, and none if the words of the definitions are too little alike: the name means
+    another function then.
+
+    Args:
+        then: The sketch of the definition that the evidence is about; empty if unknown.
+        now: The sketch of the definition that the tool has.
+    """
+    if not then or not now or then == now:
+        return 1.0
+    pairs = list(zip(*(_sketched(each) for each in (then, now)), strict=False))
+    alike = sum(first == second for first, second in pairs)
+    return _KEPT if alike >= _MIN_LIKENESS * len(pairs) else 0.0
+
+
+def _sketched(sketch: str) -> list[str]:
+    words = sketch[16:]
+    return [words[place : place + 2] for place in range(0, len(words), 2)]
 
 
 def merge_evidence(known: Iterable[Evidence], new: Iterable[Evidence]) -> dict[object, Evidence]:
@@ -156,7 +215,14 @@ def merge_evidence(known: Iterable[Evidence], new: Iterable[Evidence]) -> dict[o
     for entry in new:
         before = entries.get(entry.key)
         entries[entry.key] = before.renewed(entry) if before else entry
-    return entries
+    # Evidence of an older version is taken to be about the definition that it is first seen with.
+    definitions = {entry.tool: entry.definition for entry in entries.values() if entry.definition}
+    return {
+        key: entry
+        if entry.definition
+        else replace(entry, definition=definitions.get(entry.tool, ""))
+        for key, entry in entries.items()
+    }
 
 
 def select_evidence(entries: Iterable[Evidence], now: float) -> list[Evidence]:
@@ -245,9 +311,14 @@ class Voting:
         power: The exponent of a similarity.
         shrinkage: The number of missing votes, added to the sum that votes are divided by.
         max_vote: The score of a unanimous vote, where 1 is what the query could reach.
-        min_sources: The number of sources that a tool needs before votes can lift it above the
-            best match by words, in the search of another source.
-        min_support: The lowest cosine of a query that makes its source one of them.
+        max_shared: The same for the evidence of other sources.
+        min_share: The share of independent sources that a tool needs, as a lower bound, before
+            votes can lift it above the best match by words in the search of another source.
+        deviations: The standard deviations from the share to its lower bound.
+        grown_days: The days between the first and the last success of a source that make it
+            count half as an independent one.
+        max_count: The most that one source counts. Below `min_share`, so that one source alone,
+            whose lower bound this is, never leads the searches of others.
         max_words: The number of words that one source can teach others about one tool, apart
             from its newest query, which always counts.
     """
@@ -258,8 +329,11 @@ class Voting:
     shrinkage: float = 0.5
     max_vote: float = 2.5
     # Measured by benchmarks/poisoning.py.
-    min_sources: int = 2
-    min_support: float = 0.1
+    max_shared: float = 1.0
+    min_share: float = 0.06
+    deviations: float = 1.0
+    max_count: float = 0.06
+    grown_days: float = 7.0
     max_words: int = 32
 
 
@@ -291,12 +365,15 @@ class LearnedQueries:
     """
 
     __slots__ = (
+        "_ages",
         "_answers",
         "_coverages",
         "_own_only",
         "_pairs",
         "_postings",
         "_size",
+        "_used",
+        "_validities",
         "_voting",
     )
 
@@ -311,8 +388,11 @@ class LearnedQueries:
         self._size = len(everything)
         self._pairs = Counter((entry.tool, entry.source) for entry in everything)
         self._own_only = _beyond_bounds(everything, voting.max_words)
+        self._used = Counter(source for _, source in self._pairs)
+        self._ages = _ages(everything)
         # Filled on demand.
         self._coverages: dict[str, float] = {}
+        self._validities: dict[tuple[str, str], float] = {}
         having = Counter(word for words in ordered for word in words)
         rarity = {word: _rarity(count, len(ordered)) for word, count in having.items()}
         self._postings = Postings(
@@ -328,15 +408,15 @@ class LearnedQueries:
         return LearnedQueries((e for e in entries if e.source == source), voting=self._voting)
 
     def votes(
-        self, query: str, *, now: float, may: Callable[[str], bool], source: str = ""
+        self, query: str, *, now: float, find: Callable[[str], Tool | None], source: str = ""
     ) -> dict[str, float]:
         """Return the vote for each tool by name, from 0 to `max_vote`.
 
         Args:
             query: The query as the caller wrote it.
             now: The time in seconds since 1970; older evidence counts less.
-            may: Returns True for the name of a tool that may be found; the evidence of other
-                tools is ignored.
+            find: Returns the tool of a name, or None if it may not be found: its evidence is
+                ignored then.
             source: The salted hash of the user who searches; empty without a user.
 
         Returns:
@@ -344,34 +424,43 @@ class LearnedQueries:
         """
         voting = self._voting
         coverage = self._coverage_for(source)
-        sums: dict[str, float] = defaultdict(float)
-        backers: dict[str, set[str]] = defaultdict(set)
+        sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        near: dict[str, float] = {}
+        backing: dict[str, dict[str, float]] = defaultdict(dict)
         total = 0.0
-        answers = self._counted_answers(query, may, now=now, source=source)
+        answers = self._counted_answers(query, find, now=now, source=source)
         for similarity, given in islice(answers, voting.neighbours):
-            strengths: dict[str, float] = defaultdict(float)
-            for entry, strength in given:
-                strengths[entry.tool] += strength
-                if entry.source == source or similarity >= voting.min_support:
-                    backers[entry.tool].add(entry.source)
             weight = similarity**voting.power
             trust = max(coverage, similarity) ** 2
-            total += weight * min(max(strengths.values()), _MAX_STRENGTH)
-            for tool, strength in strengths.items():
-                sums[tool] += weight * min(strength, _MAX_STRENGTH) * trust
+            strengths: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+            for entry, strength in given:
+                is_own = entry.source == source
+                strengths[entry.tool][not is_own] += strength
+                count = min(self._weigh(entry) * weight, voting.max_count)
+                # The first query of a source is its nearest.
+                near.setdefault(entry.source, count)
+                backing[entry.tool].setdefault(entry.source, count)
+            total += weight * min(max(map(sum, strengths.values())), _MAX_STRENGTH)
+            for tool, both in strengths.items():
+                share = weight * trust * min(1.0, _MAX_STRENGTH / sum(both))
+                for place, strength in enumerate(both):
+                    sums[tool][place] += share * strength
+        everyone = math.fsum(near.values())
         votes: dict[str, float] = {}
-        for tool, value in sums.items():
-            vote = voting.max_vote * value / (total + voting.shrinkage)
-            is_backed = source in backers[tool] or len(backers[tool]) >= voting.min_sources
-            votes[tool] = vote if is_backed else WeakVote(vote)
+        scale = voting.max_vote / (total + voting.shrinkage)
+        for tool, (own, others) in sums.items():
+            vote = scale * own + min(scale * others, voting.max_shared)
+            share = lower_bound(math.fsum(backing[tool].values()), everyone, voting.deviations)
+            leads = source in backing[tool] or share >= voting.min_share
+            votes[tool] = vote if leads else WeakVote(vote)
         return votes
 
     def at(self, now: float, source: str = "") -> Votes:
         """Return the votes at one time for the searches of one source, as an index takes them."""
-        return lambda query, may: self.votes(query, now=now, may=may, source=source)
+        return lambda query, find: self.votes(query, now=now, find=find, source=source)
 
     def _counted_answers(
-        self, query: str, may: Callable[[str], bool], *, now: float, source: str
+        self, query: str, find: Callable[[str], Tool | None], *, now: float, source: str
     ) -> Iterator[tuple[float, list[tuple[Evidence, float]]]]:
         """Yield the nearest answered queries with the evidence that counts, and its strength.
 
@@ -379,21 +468,33 @@ class LearnedQueries:
         its nearest query.
         """
         seen: set[tuple[str, str]] = set()
-        for similarity, answers in self._nearest_answers(query, may):
+        for similarity, answers in self._nearest_answers(query):
             counted = []
             for entry in answers:
+                tool = find(entry.tool)
+                strength = entry.strength_at(now) * self._validity(entry, tool) if tool else 0.0
+                if not strength:
+                    continue
                 if entry.source == source:
-                    counted.append((entry, entry.strength_at(now)))
+                    counted.append((entry, strength))
                 elif (entry.source, entry.tool) not in seen and entry.key not in self._own_only:
                     seen.add((entry.source, entry.tool))
-                    counted.append((entry, min(entry.strength_at(now), 1.0)))
+                    counted.append((entry, min(strength, 1.0)))
             if counted:
                 yield similarity, counted
 
-    def _nearest_answers(
-        self, query: str, may: Callable[[str], bool]
-    ) -> Iterator[tuple[float, list[Evidence]]]:
-        """Yield the nearest answered queries with those answers that may be found."""
+    def _validity(self, entry: Evidence, tool: Tool) -> float:
+        """Return the share of evidence that stays with the definition that its tool has."""
+        if not entry.definition or entry.definition.startswith(tool.shown_fingerprint):
+            return 1.0
+        key = entry.definition, tool.shown_fingerprint
+        known = self._validities.get(key)
+        if known is None:
+            known = self._validities[key] = validity(entry.definition, definition_sketch(tool))
+        return known
+
+    def _nearest_answers(self, query: str) -> Iterator[tuple[float, list[Evidence]]]:
+        """Yield the nearest answered queries with their answers."""
         rarity = {word: self._rarity_of(word) for word in evidence_words(query)}
         length = math.sqrt(math.fsum(value * value for value in rarity.values()))
         known = ((self._postings.get(word), value) for word, value in rarity.items())
@@ -402,9 +503,18 @@ class LearnedQueries:
             return
         cosines = sum_impacts(weighted, len(self._answers))
         for similarity, number in _nearest(cosines, self._voting.min_similarity):
-            answers = [entry for entry in self._answers[number] if may(entry.tool)]
-            if answers:
-                yield similarity, answers
+            yield similarity, self._answers[number]
+
+    def _weigh(self, entry: Evidence) -> float:
+        """Return the weight of evidence as that of an independent source, from 0 to 1.
+
+        It grows with the age of the source and the number of other tools that it used, and
+        falls with the number of queries that it gave this tool: accounts that were used once,
+        or for one tool, have none.
+        """
+        age, others = self._ages[entry.source], self._used[entry.source] - 1
+        grown = age / (age + self._voting.grown_days * DAY_S)
+        return float(grown * (others / (others + self._pairs[entry.tool, entry.source])) ** 2)
 
     def _coverage_for(self, source: str) -> float:
         """Return the probability that the next tool that a source wants has answered before.
@@ -424,6 +534,29 @@ class LearnedQueries:
 
     def _rarity_of(self, word: str) -> float:
         return _rarity(len(self._postings.get(word) or ()), len(self._answers))
+
+
+def _ages(entries: Iterable[Evidence]) -> dict[str, float]:
+    """Return the seconds from the first to the last success of each source."""
+    times: dict[str, tuple[float, float]] = {}
+    for entry in entries:
+        first, last = times.get(entry.source, (entry.first, entry.at))
+        times[entry.source] = min(first, entry.first), max(last, entry.at)
+    return {source: max(last - first, 0.0) for source, (first, last) in times.items()}
+
+
+def lower_bound(part: float, whole: float, deviations: float) -> float:
+    """Return the lower bound of a share: two of two are less than two hundred of two hundred.
+
+    Source: E. B. Wilson, "Probable Inference, the Law of Succession, and Statistical
+    Inference", Journal of the American Statistical Association 22, 1927.
+    """
+    if whole <= 0.0:
+        return 0.0
+    share, square = part / whole, deviations * deviations
+    middle = share + square / (2 * whole)
+    spread = math.sqrt(share * (1 - share) * square / whole + square * square / (4 * whole**2))
+    return (middle - spread) / (1 + square / whole)
 
 
 def _beyond_bounds(entries: Iterable[Evidence], max_words: int) -> frozenset[object]:

@@ -142,14 +142,17 @@ class StoredEvidence(Sections, ABC):
 
 
 def evidence_of_row(row: Sequence[Any]) -> Evidence | None:
-    """Return an entry of tool, words, time, strength, source and conversation, if it is one."""
-    tool, words, at, strength, source, conversation = row
-    texts = (tool, *words, source, conversation) if isinstance(words, list) else (None,)
+    """Return an entry of the fields of `Evidence` in a store's order, if it is one.
+
+    Older versions kept neither the time of the first success nor the definition.
+    """
+    tool, words, at, strength, source, conversation, first, definition = [*row, 0.0, ""][:8]
+    texts = (tool, *words, source, conversation, definition) if isinstance(words, list) else (None,)
     if not all(isinstance(text, str) for text in texts):
         return None
-    if not (isinstance(at, float) and isinstance(strength, float)):
+    if not all(isinstance(number, float) for number in (at, strength, first)):
         return None
-    if not (0 <= at <= _MAX_TIME and 0 < strength < math.inf):
+    if not (0 <= at <= _MAX_TIME and 0 < strength < math.inf and 0 <= first <= _MAX_TIME):
         return None
     return Evidence(
         tool=tool,
@@ -158,6 +161,8 @@ def evidence_of_row(row: Sequence[Any]) -> Evidence | None:
         strength=strength,
         source=source,
         conversation=conversation,
+        first=first,
+        definition=definition,
     )
 
 

@@ -169,7 +169,10 @@ async def test_a_file_of_version_4_goes_on(path: Path) -> None:
         await store.add_evidence([learned])
         salt = await store.evidence_salt()
     connection = sqlite3.connect(path)
-    connection.executescript("DROP TABLE turn_lock; PRAGMA user_version = 4")
+    connection.executescript(
+        "ALTER TABLE evidence DROP COLUMN first; ALTER TABLE evidence DROP COLUMN definition;"
+        "DROP TABLE turn_lock; PRAGMA user_version = 4"
+    )
     connection.close()
     for _ in range(2):
         async with SQLiteStore(path) as store:
@@ -468,7 +471,8 @@ async def test_evidence_of_somebody_else_is_passed_over(
         await store.add_evidence([success("t", "good")])
         other = sqlite3.connect(path)
         with other:
-            other.execute(f"INSERT INTO evidence VALUES {row}")  # noqa: S608  # the test's own
+            columns = "tool, words, source, conversation, at, strength, level"
+            other.execute(f"INSERT INTO evidence ({columns}) VALUES {row}")  # noqa: S608  # the test's own
         other.close()
         assert await kept_in(store) - {success("5", "w", at=1.0)} == {success("t", "good")}
         await store.add_evidence([success("t", "good")])

@@ -359,7 +359,7 @@ class Session(ToolConversation):
         decision, trail = result.decision, self._tools.trail
         if isinstance(decision, RunCall):
             if not result.is_error:
-                trail.succeeded(decision.tool.name)
+                trail.succeeded(decision.tool)
         elif decision.result is not None:
             trail.searched(decision.result)
 

@@ -465,7 +465,7 @@ class View(ToolConversation):
                 return
             self._discover((tool.name,), via="call")
             if not failed:
-                self._tools.trail.succeeded(tool.name)
+                self._tools.trail.succeeded(tool)
 
     def drain_lessons(self) -> tuple[Lesson, ...]:
         """Return what searches have taught since the last call of this method."""

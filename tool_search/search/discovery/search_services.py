@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -24,7 +24,7 @@ from tool_search.search.discovery.listing import list_tools
 from tool_search.search.discovery.search_tool import ToolSearchTool
 from tool_search.search.explained import explained_matches
 from tool_search.search.index.older_first import search_older_first
-from tool_search.search.learned import evidence_words, with_votes
+from tool_search.search.learned import definition_sketch, evidence_words, with_votes
 from tool_search.search.text.query import QUOTATION
 from tool_search.search.text.query_language import parse_query, selected_names
 from tool_search.search.text.scripts import scripts_in
@@ -128,9 +128,12 @@ class SearchTrail:
             for part in result.parts or (result,):
                 self._search(part)
 
-    def succeeded(self, name: str) -> None:
+    def succeeded(self, tool: Tool) -> None:
         """Record a call that a tool answered: the searches that led to it teach now."""
-        self._lessons += self._take_lessons(name)
+        lessons = self._take_lessons(tool.name)
+        if lessons:
+            definition = definition_sketch(tool)
+            self._lessons += [replace(lesson, definition=definition) for lesson in lessons]
 
     def called_before(self, name: str) -> None:
         """Record a call of an earlier request: the searches that led to it teach no more."""

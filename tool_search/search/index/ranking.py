@@ -351,7 +351,11 @@ class RankedIndex:
                     return doc_id
             return None
 
-        given = self._votes(text, lambda name: doc_id_of(name) is not None)
+        def find(name: str) -> Tool | None:
+            doc_id = doc_id_of(name)
+            return None if doc_id is None else doc_ids.tools[doc_id]
+
+        given = self._votes(text, find)
         voted = ((doc_id_of(name), vote) for name, vote in given.items())
         return [(doc_id, vote) for doc_id, vote in voted if doc_id is not None]
 
@@ -434,8 +438,9 @@ def _add_votes(
     for doc_id, vote in votes:
         before = float(values[doc_id])
         after = before + vote * attainable
-        if isinstance(vote, WeakVote):
-            after = max(before, min(after, most))
+        if isinstance(vote, WeakVote) and after > most:
+            # Below the best match by words, in the order of the votes.
+            after = max(before, best - (best - most) * most / after)
         values[doc_id] = after
         added.append((doc_id, (after - before) / attainable))
     return added

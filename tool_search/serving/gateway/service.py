@@ -273,7 +273,7 @@ class GatewayService:
             if begun is not None:
                 status = FAILED if answer.is_error else ANSWERED
                 begun.called(self._list(client), status=status, bodies=(arguments, answer.content))
-        await self._learn(client, tool.name, answer)
+        await self._learn(client, tool, answer)
         return ToolAnswer(answer.content, error=answer.error)
 
     def _or_refusal(self, name: str, answer: CallAnswer) -> CallAnswer:
@@ -397,13 +397,13 @@ class GatewayService:
         client.trail.replied()
         client.trail.searched(result)
 
-    async def _learn(self, client: GatewayClient, name: str, answer: CallAnswer) -> None:
+    async def _learn(self, client: GatewayClient, tool: Tool, answer: CallAnswer) -> None:
         if not client.can_follow or answer.needs_input or not self._settings.learning.enabled:
             return
         client.has_called = True
         client.trail.replied()
         if not answer.is_error:
-            client.trail.succeeded(name)
+            client.trail.succeeded(tool)
         await self._search.learn(client)
 
     # -- changes -----------------------------------------------------------------------------------

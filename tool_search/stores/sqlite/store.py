@@ -60,7 +60,9 @@ _TOUCH = "INSERT INTO used VALUES (?1, ?2, 0) ON CONFLICT (key) DO UPDATE SET at
 _SET_REVISION = """
 INSERT INTO used VALUES (?1, ?2, ?3) ON CONFLICT (key) DO UPDATE SET at = ?2, revision = ?3
 """
-_EVIDENCE = "SELECT tool, words, at, strength, source, conversation FROM evidence"
+_EVIDENCE = """
+SELECT tool, words, at, strength, source, conversation, first, definition FROM evidence
+"""
 _COUNT_EVIDENCE = "UPDATE revision SET number = number + 1"
 _DELETE_EVIDENCE = "DELETE FROM evidence WHERE tool = ? AND words = ? AND source = ?"
 _T = TypeVar("_T")
@@ -335,9 +337,17 @@ class SQLiteStore(UnbrokenSections, StoreCore):
         gone = [_evidence_key(entry) for key, entry in known.items() if key not in staying]
         self._connection.executemany(_DELETE_EVIDENCE, gone)
         self._connection.executemany(
-            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (*_evidence_key(entry), entry.conversation, entry.at, entry.strength, entry.level)
+                (
+                    *_evidence_key(entry),
+                    entry.conversation,
+                    entry.at,
+                    entry.strength,
+                    entry.level,
+                    entry.first,
+                    entry.definition,
+                )
                 for key, entry in staying.items()
                 if known.get(key) != entry
             ],
