@@ -199,14 +199,10 @@ def validity(then: str, now: str) -> float:
     """
     if not then or not now or then == now:
         return 1.0
-    pairs = list(zip(*(_sketched(each) for each in (then, now)), strict=False))
-    alike = sum(first == second for first, second in pairs)
-    return _KEPT if alike >= _MIN_LIKENESS * len(pairs) else 0.0
-
-
-def _sketched(sketch: str) -> list[str]:
-    words = sketch[16:]
-    return [words[place : place + 2] for place in range(0, len(words), 2)]
+    # Two digits a word, after the digest; another version's text may be of any length.
+    hashes = (zip(sketch[16::2], sketch[17::2], strict=False) for sketch in (then, now))
+    alike = [first == second for first, second in zip(*hashes, strict=False)]
+    return _KEPT if sum(alike) >= _MIN_LIKENESS * len(alike) else 0.0
 
 
 def merge_evidence(known: Iterable[Evidence], new: Iterable[Evidence]) -> dict[object, Evidence]:
