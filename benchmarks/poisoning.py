@@ -228,7 +228,8 @@ def print_attacks(parts: Sequence[Learnable], halvings: int) -> None:
         rises: list[tuple[float, float]] = []
         shares: list[list[tuple[float, float]]] = [[] for _ in ATTACKS]
         for seed in range(halvings):
-            world, first, second = World(part=part), *part.halves(seed)
+            world = World(part=part)
+            first, second = part.halves(seed)
             known = {
                 users: World(part=part, users=users).use(first, seed)
                 for users in {attack.users for attack in ATTACKS} - {0}
