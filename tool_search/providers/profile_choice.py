@@ -96,9 +96,8 @@ def profile_for(
         search_form: `tool_search` of a provider's configuration.
         keeps_replies: `previous_response_id` of a provider's configuration.
         profiles: A configuration's `profiles`, which replace known facts.
-        takes_cheapest: True if `auto` may be the bridge, whose found tools are called through
-            `call_tool`, for a vendor at which it costs less: as for the providers of a
-            configuration. A loop of one's own has found tools declared, under their names.
+        takes_cheapest: True if `auto` may be the bridge where that costs less, as for providers
+            of a configuration; a loop of one's own has found tools declared by their names.
 
     Raises:
         ConfigurationError: The kind is unknown.
@@ -112,11 +111,10 @@ def profile_for(
     # Who names a strategy has said what the model can do.
     if not stated and strategy == AUTO and host == OWN_HOSTS[dialect]:
         _warn_if_unknown(model, chosen.name)
-    made = _profile(dialect, model, host, chosen, facts)
     is_responses = dialect == "openai_responses"
     reasons = is_responses and _passes_reasoning_on(strategy, chosen, facts)
     return replace(
-        made,
+        _profile(dialect, model, host, chosen, facts),
         search_form=_search_form(search_form, chosen, facts, f"{model!r} at {host}"),
         keeps_replies=keeps_replies and is_responses,
         gives_reasoning=facts.get("gives_reasoning", reasons),

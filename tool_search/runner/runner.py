@@ -138,8 +138,7 @@ class ToolSearchRunner:
         self._history = history or HistorySettings()
         self._compact = compact
         self._max_steps = max_steps
-        self._turn_timeout_s = turn_timeout_s
-        self._tool_timeout_s = tool_timeout_s
+        self._turn_timeout_s, self._tool_timeout_s = turn_timeout_s, tool_timeout_s
         self._places = (
             asyncio.Semaphore(max_concurrent_turns) if max_concurrent_turns else nullcontext()
         )

@@ -151,10 +151,7 @@ def build_index(
     >>> [match.name for match in index.search("weather in Paris", limit=5).matches]
     ['get_weather']
     """
-    engine, _, segmenter = _DEFAULTS
-    if settings is not None:
-        _check_settings(settings)
-        engine, segmenter = settings.engine, settings.segmenter
+    engine, segmenter = _engine_of(settings)
     if not (embedder is None and vector_store is None):
         _check_embeds(engine)
     _check_names(tools)
@@ -170,6 +167,14 @@ def build_index(
         return _build(tools, engine, options)
     key = _content_key(tools, _options_key(engine, options))
     return _recent.get(key, partial(_build, tools, engine, options))
+
+
+def _engine_of(settings: SearchSettings | None) -> tuple[str, str]:
+    """Return the name of the engine, and that of what cuts texts into words."""
+    if settings is None:
+        return _DEFAULTS[0], _DEFAULTS[2]
+    _check_settings(settings)
+    return settings.engine, settings.segmenter
 
 
 def _check_embeds(engine: str) -> None:
