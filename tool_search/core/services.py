@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
 from tool_search.core.catalog.catalog import ToolCatalog
 from tool_search.core.catalog.schemas import Schemas
 from tool_search.core.catalog.tool import Tool
-from tool_search.core.messages import Notice
 from tool_search.core.values.clean_text import clean_line
 from tool_search.core.values.json import compact_json
 from tool_search.i18n import Language, text
+
+# Messages bring pydantic, which no index needs.
+if TYPE_CHECKING:
+    from tool_search.core.messages import Notice
 
 __all__ = [
     "CALL_TOOL_NAME",
