@@ -365,4 +365,5 @@ def test_a_credential_has_what_its_own_calls_taught(
             found[key] = found_by(server, words)
 
     assert found["alice"][0] == "reading_time"
-    assert (found["bob"][:1] == ["reading_time"]) is (shared is True)
+    # What two new accounts taught comes after the best match by words for others.
+    assert ("reading_time" in found["bob"][:3]) is (shared is True), found
