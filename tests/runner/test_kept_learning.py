@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tool_search import Tool
 from tool_search.core.services import Lesson
 from tool_search.runner.learning import Learning
 from tool_search.search.index.ranking import WeakVote
@@ -14,13 +15,14 @@ from tool_search.search.learned import HALF_LIFE_S, Evidence
 from tool_search.stores import ConversationStore, EvidenceStore, MemoryStore, SQLiteStore
 
 NOW = 2.0e9
+FORECAST = Tool(name="get_forecast", description="The weather.")
 UMBRELLA = Lesson(query="do I need an umbrella", tool="get_forecast")
 
 
 async def voted(learning: Learning, query: str) -> dict[str, float]:
     """Whom the evidence of now votes for."""
     votes = await learning.votes()
-    return {} if votes is None else dict(votes(query, lambda _name: True))
+    return {} if votes is None else dict(votes(query, {FORECAST.name: FORECAST}.get))
 
 
 async def test_nothing_learned_is_no_vote() -> None:
@@ -147,7 +149,7 @@ async def test_own_evidence_counts_more_than_that_of_another_user() -> None:
     for user in ("ann", "bob", None):
         votes = await learning.votes(user)
         assert votes is not None
-        strengths.append(votes("umbrella", lambda _name: True)["get_forecast"])
+        strengths.append(votes("umbrella", {FORECAST.name: FORECAST}.get)["get_forecast"])
     assert strengths[0] > strengths[1] == strengths[2]
 
 
@@ -189,7 +191,7 @@ async def test_without_a_salt_that_can_be_read_nobody_has_evidence_of_their_own(
     learning = Learning(store, clock=lambda: NOW)
     votes = await learning.votes("ann")
     assert votes is not None
-    assert isinstance(votes("umbrella", lambda _name: True)["get_forecast"], WeakVote)
+    assert isinstance(votes("umbrella", {FORECAST.name: FORECAST}.get)["get_forecast"], WeakVote)
 
 
 @pytest.mark.parametrize(

@@ -214,6 +214,14 @@ def test_few_of_many_sources_do_not_lead() -> None:
     assert ranked(three + thirty, "mail", source="eve")[0] == "send_mail"
 
 
+def test_a_source_backs_one_tool_less_than_another_by_the_same_query() -> None:
+    """It has asked for one of them by sixty other queries, so it counts little there."""
+    many = [(f"x{first}{second}", "find_route") for first in "stuvw" for second in "klmnopqrstuv"]
+    entries = grown("bob", ("mail", "find_route"), ("mail", "send_mail"), *many)
+    votes = LearnedQueries(entries).votes("mail", now=NOW, find=BY_NAME.get, source="eve")
+    assert 0.0 < votes["find_route"] <= votes["send_mail"] <= 1.0
+
+
 def test_what_others_taught_is_worth_what_the_query_could_reach() -> None:
     entries = [entry for n in range(50) for entry in by(f"user {n}", ("umbrella", "get_forecast"))]
     learned = LearnedQueries(entries)

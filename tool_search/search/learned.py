@@ -433,8 +433,8 @@ class LearnedQueries:
                 is_own = entry.source == source
                 strengths[entry.tool][not is_own] += strength
                 count = min(self._weigh(entry) * weight, voting.max_count)
+                near[entry.source] = max(near.get(entry.source, 0.0), count)
                 # The first query of a source is its nearest.
-                near.setdefault(entry.source, count)
                 backing[entry.tool].setdefault(entry.source, count)
             total += weight * min(max(map(sum, strengths.values())), _MAX_STRENGTH)
             for tool, both in strengths.items():
