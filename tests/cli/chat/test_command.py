@@ -63,7 +63,7 @@ def test_chat_prints_answers_and_nothing_else(
     assert outcome.out.splitlines() == ["Red 255, green 136, blue 0.", "Bye."]
     assert "→ hex_to_rgb" in outcome.err
     assert "← [255,136,0]" in outcome.err
-    assert "found: rgb_to_hex, hex_to_rgb" in outcome.err
+    assert "found: hex_to_rgb, rgb_to_hex" in outcome.err
     assert outcome.status == 0
 
 
@@ -177,7 +177,7 @@ def test_chat_reset_forgets_the_conversation(
     typed = "#ff8800?\n/reset\n/tools\nHello\n"
     outcome = command("chat", "--config", bot, typed=typed)
     found, _, forgotten = outcome.err.partition("are forgotten.")
-    assert "found: rgb_to_hex, hex_to_rgb" in found
+    assert "found: hex_to_rgb, rgb_to_hex" in found
     assert " found" not in forgotten
     assert len(server.requests[-1].body["messages"]) == 1
 
