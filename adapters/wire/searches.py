@@ -5,6 +5,7 @@ A search there may have any arguments; the tools that its result names are those
 
 from __future__ import annotations
 
+import base64
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 
+_FIRST_CHARS = 64  # of Base64: four characters are three bytes
 ADDED = "added_"
 """The prefix of the id of a search that represents tools added in mid-conversation."""
 
@@ -81,8 +83,8 @@ class HistoryReader(ABC):
         """Return a part in the neutral form; a blank text if it says nothing."""
 
     def picture(self, address: str) -> ContentPart:
-        """Return a picture, or a line that names one without an address."""
-        return ImagePart(address) if address else self.attached("picture")
+        """Return a picture, or a line that names one without an address or without bytes."""
+        return ImagePart(address) if _leads_to_bytes(address) else self.attached("picture")
 
     def attached(self, kind: str, *names: object) -> TextPart:
         """Return the line that names what the neutral history has no form for."""
@@ -253,3 +255,14 @@ def _matches(items: Iterable[object], *, by_name: bool) -> tuple[SearchMatch, ..
             return ()
         matches.append(SearchMatch(name=name, description=text_of(fields.get("description"))))
     return tuple(matches)
+
+
+def _leads_to_bytes(address: str) -> bool:
+    """Return True if a picture's address may be read; no service takes `data:` without bytes."""
+    head, _, data = address.partition(",")
+    if not (head.startswith("data:") and head.endswith(";base64")):
+        return bool(address)
+    try:
+        return bool(base64.b64decode(data[:_FIRST_CHARS], validate=True))
+    except ValueError:
+        return False

@@ -107,3 +107,17 @@ def test_any_history_is_read_and_goes_on(
         chat.answer()
     answered = Counter(m.tool_call_id for m in chat.session.history if m.role == "tool")
     assert answered == Counter(c.id for m in chat.session.history for c in m.tool_calls)
+
+
+@pytest.mark.parametrize("data", [None, "", "x", "%%%"])
+def test_picture_without_bytes_is_named_and_not_sent(data: str | None) -> None:
+    picture = {"type": "image", "source": {"type": "base64", "data": data}}
+    history = IMPORTERS["anthropic"].history_from_wire([{"role": "user", "content": [picture]}])
+    assert history[0].content == "[picture]"
+    chat = Chat(toolbox(4))
+    chat.session.adopt_history(history)
+    for target in (CLAUDE, OPENAI):
+        chat.begin(target)
+        body = WRITERS[target.dialect].to_wire(chat.session.plan(target), target)
+        assert check_request(target.dialect, body) is None
+        chat.answer()
