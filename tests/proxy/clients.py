@@ -31,7 +31,7 @@ RESPONSES = [
 QUESTIONS = (
     'Count the words of "to be or not to be".',
     "Convert 10 km to miles",
-    "Count the words of 'one two'",
+    'Count the words of "not to be".',
 )
 
 
