@@ -1,4 +1,4 @@
-"""What a call passes beside permissions: hooks, limits, and the calls that a retry continues."""
+"""Hooks around a call, its limits, and the calls that a retry continues, beside permissions."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class OpenAIChat(OpenAIDialect):
         """Return the system message from which on functions are defined."""
         return {"role": "system", "tools": self.write_plain(tools)}
 
-    def withdefined_in(
+    def with_definitions(
         self, items: Sequence[JSON], tool_of: Callable[[str], WireTool | None]
     ) -> list[JSON]:
         """Return results whose definitions are as the client wrote them."""
