@@ -57,7 +57,8 @@ def _as_nobody_else_writes(kind: type[Client]) -> list[Any]:
     """The client's tools with a field that definitions of ours do not have."""
     if kind is ResponsesClient:
         return RESPONSES
-    return [{**each, "function": {**each["function"], "strict": False}} for each in CHAT]
+    tools: list[Any] = CHAT
+    return [{**each, "function": {**each["function"], "strict": False}} for each in tools]
 
 
 def _strategy(kind: type[Client]) -> str:
