@@ -26,6 +26,7 @@ __all__ = [
     "Listing",
     "catalog_languages",
     "description_languages",
+    "is_foreign",
     "languages_of",
     "languages_text",
     "list_tools",
@@ -75,6 +76,7 @@ _LATIN_WORDS: Mapping[str, frozenset[str]] = {
         "it": "il lo la gli del della dei delle un una e per con di che",
     }.items()
 }
+_SHARED = {"ja": "zh", "uk": "ru"}
 _HAN_PER_WORD = 2
 _MIN_FOREIGN_WORDS = 2
 
@@ -144,6 +146,20 @@ def languages_text(described: DescribedIn, language: Language) -> str:
         return text("search_tool.mostly_one_language", language, name=first, others=others)
     listed = _list(names, described.has_more, language)
     return text("search_tool.several_languages", language, languages=listed)
+
+
+def is_foreign(query: str, described: DescribedIn) -> bool:
+    """Return True if a query is in a script that no language of a catalog is written in."""
+    own, theirs = map(_scripts, (description_languages(query), described.languages))
+    return bool(own and theirs) and not described.has_more and own.isdisjoint(theirs)
+
+
+def _scripts(codes: Iterable[str]) -> frozenset[str]:
+    return frozenset(
+        _SHARED.get(code, code if code in _SCRIPTS else "latin")
+        for code in codes
+        if code != "other"
+    )
 
 
 def _describe(counts: Counter[tuple[str, ...]]) -> DescribedIn:

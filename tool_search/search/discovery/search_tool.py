@@ -25,7 +25,7 @@ from tool_search.core.values.clean_text import quoted
 from tool_search.core.values.json import encodable, read_json
 from tool_search.core.values.redaction import log_failure
 from tool_search.i18n import Language, text
-from tool_search.search.discovery.listing import catalog_languages, languages_text
+from tool_search.search.discovery.listing import catalog_languages, is_foreign, languages_text
 from tool_search.search.index.older_first import search_older_first
 from tool_search.search.index.scores import count_near_best
 from tool_search.search.text.query_language import selected_names
@@ -177,16 +177,26 @@ def _list(text: str) -> list[str]:
 _MAX_RESULTS = 5
 _MAX_TOOL_DESCRIPTION_CHARS = 1200
 _MAX_SELECTED = 50
+_MAX_NEAR_WORDS = 3
 _MAX_QUERY_HINT_CHARS = 100
 _EXACT = 1.0
 _log = logging.getLogger(__name__)
 
 
 class _Found(NamedTuple):
-    """The result of one query, with the names of tools that the query lists."""
+    """The result of one query, with what is said of it.
+
+    Attributes:
+        result: The result.
+        selected: Names of tools that the query lists.
+        near: Words of tools that unknown words of the query may be typing errors of.
+        is_foreign: True if its words are in a script that no tool is described in.
+    """
 
     result: SearchResult
     selected: frozenset[str]
+    near: tuple[str, ...]
+    is_foreign: bool
 
 
 class ToolSearchTool:
@@ -325,7 +335,26 @@ class ToolSearchTool:
             total_tools=self._total,
             unmatched=found.unmatched,
         )
-        return _Found(result, selected)
+        near = self._near_words(query, found.unmatched, allowed)
+        return _Found(result, selected, near, self._needs_meaning(query, found.unmatched))
+
+    def _needs_meaning(self, query: str, unknown: Sequence[str]) -> bool:
+        """Return True if an engine of words cannot know a query, for its script."""
+        if not unknown or getattr(self._index, "compares_meanings", True):
+            return False
+        return is_foreign(query, self._catalog.once(catalog_languages))
+
+    def _near_words(
+        self, query: str, unknown: Sequence[str], allowed: Callable[[str], bool] | None
+    ) -> tuple[str, ...]:
+        """Return a few words of tools that unknown words are typing errors of.
+
+        A word that the query has too is no correction.
+        """
+        near_words = getattr(self._index, "near_words", None)
+        found = near_words(unknown, allowed=allowed) if unknown and near_words else ()
+        written = query.casefold()
+        return tuple(word for word in found if word not in written)[:_MAX_NEAR_WORDS]
 
     def _near_best(
         self, matches: Sequence[SearchMatch], limit: int, callable_now: Container[str]
@@ -352,15 +381,15 @@ class ToolSearchTool:
         """
         results = [each.result for each in found]
         if len(results) == 1:
-            return replace(results[0], query=shown, hint=self._hint(results, left_out))
+            return replace(results[0], query=shown, hint=self._hint(found, left_out))
         budget = min(limit * len(results), max(self._max_results_total, len(results)))
         selected = frozenset[str]().union(*(each.selected for each in found))
         merged = merged_results(results, limit=budget, selected=selected)
-        return replace(merged, query=shown, hint=self._hint(results, left_out))
+        return replace(merged, query=shown, hint=self._hint(found, left_out))
 
-    def _hint(self, results: Sequence[SearchResult], left_out: int) -> str | None:
-        """Return what a model should know of needs that got no new tool; None for nothing."""
-        say = self._language
+    def _hint(self, found: Sequence[_Found], left_out: int) -> str | None:
+        """Return what a model should know of what it asked; None for nothing."""
+        say, results = self._language, [each.result for each in found]
         hints = []
         if not any(result.matches for result in results):
             is_loaded = any(result.loaded for result in results)
@@ -374,6 +403,14 @@ class ToolSearchTool:
             if missed:
                 queries = " | ".join(query[:_MAX_QUERY_HINT_CHARS] for query in missed)
                 hints.append(text("search.no_match_for", say, queries=queries))
+        near = dict.fromkeys(word for each in found for word in each.near)
+        if near:
+            words = ", ".join(islice(near, _MAX_NEAR_WORDS))
+            hints.append(text("search.near_words", say, words=words))
+        if any(each.is_foreign for each in found):
+            codes = self._catalog.once(catalog_languages).languages
+            names = ", ".join(text(f"language.{code}", say) for code in codes)
+            hints.append(text("search.other_language", say, languages=names))
         if left_out:
             hints.append(text("search.too_many", say, count=MAX_QUERIES))
         return "; ".join(hints) or None

@@ -20,11 +20,12 @@ import gc
 import math
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import repeat
+from itertools import islice, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,10 +54,21 @@ from tool_search.search.text.documents import (
     tool_impacts,
     tool_terms,
 )
-from tool_search.search.text.query import QueryTerms, query_sentences, query_terms
+from tool_search.search.text.query import (
+    QueryTerms,
+    one_letter_off,
+    query_sentences,
+    query_terms,
+)
 from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts, script_of
 from tool_search.search.text.synonyms import synonyms_of
-from tool_search.search.text.tokenizer import MAX_WORD_CHARS, Segmenter, pieces
+from tool_search.search.text.tokenizer import (
+    MAX_WORD_CHARS,
+    Segmenter,
+    chunk_terms,
+    english_stem,
+    pieces,
+)
 
 if TYPE_CHECKING:
     from tool_search.search.index.explanation import Reasons
@@ -77,6 +89,7 @@ _STOP_WORD = 0.5
 _MAX_NAME_WORDS = 5
 _MAX_NAMES = 200
 _MAX_KEPT = 20_000
+_MAX_ASKED, _MAX_LOOKED_AT = 256, 8
 _MANY_ENTRIES = 200
 _ROUNDED = 1.0 + 1e-9
 # A smaller catalog is read in less time than a file takes to pay.
@@ -337,6 +350,27 @@ class Bm25Engine:
             return posting is not None and has_tool(map(int, posting))
 
         return query_terms(query, self._segmenter).unmatched(known)
+
+    def near_word(self, word: str, may_find: Callable[[int], bool]) -> str | None:
+        """Return the word of names and descriptions that another is a typing error of.
+
+        One letter is missing, doubled or too much, two have changed places, or one vowel of a
+        long word stands for another; the first letter is right. Capitals begin names, and more
+        changes make other words of right ones.
+
+        Args:
+            word: A word that no tool has.
+            may_find: Returns True for a document that the caller may find.
+        """
+        found: Counter[str] = Counter()
+        for form in one_letter_off(word):
+            # Hundreds of words that are seldom right: their stems are not kept.
+            term = english_stem(form) if form.isascii() else chunk_terms(form)[0][0]
+            posting = islice(self._postings.get(term) or (), _MAX_ASKED)
+            for doc_id in islice(filter(may_find, map(int, posting)), _MAX_LOOKED_AT):
+                found[form] += any(form in text for text in self._covered_words(doc_id).texts)
+        best = max(found, key=lambda form: (found[form], form), default="")
+        return best if found[best] else None
 
     def reasons(
         self, query: str, doc_ids: Sequence[int], *, scripts: int = ALL_SCRIPTS

@@ -174,6 +174,10 @@ class HybridEngine:
             return words
         return [word for word in words if not self._has_translation(word, has_tool)]
 
+    def near_word(self, word: str, may_find: Callable[[int], bool]) -> str | None:
+        """Return the word that another is a typing error of; see `Bm25Engine.near_word`."""
+        return self._lexical.near_word(word, may_find)
+
     def _has_translation(self, word: str, has_tool: Callable[[Iterable[int]], bool]) -> bool:
         english = in_english(word).split()
         return len(self._lexical.unmatched(" ".join(english), has_tool)) < len(set(english))

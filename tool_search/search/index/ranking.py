@@ -40,6 +40,7 @@ __all__ = ["RankedIndex", "Scorer", "Scores", "Votes", "WeakVote", "attainable"]
 
 _MAX_QUERIES = 16
 _MAX_UNMATCHED = 12
+_MAX_NEAR = 6
 _EXACT = 1.0
 # A share of the attainable score: a tool that operators let through is a hit without a score.
 _MIN_SHARE = 1e-6
@@ -133,9 +134,16 @@ class _KeepsLexicon(Protocol):
 
 @runtime_checkable
 class _Prepares(Protocol):
-    """An engine that scores several queries faster if it knows them all first."""
+    """An engine that embeds queries, several at once faster than each by itself."""
 
     def prepare(self, queries: Sequence[str]) -> None: ...
+
+
+@runtime_checkable
+class _KnowsNearWords(Protocol):
+    """An engine that knows the words of the tools' texts."""
+
+    def near_word(self, word: str, may_find: Callable[[int], bool]) -> str | None: ...
 
 
 class _Found(NamedTuple):
@@ -199,6 +207,11 @@ class RankedIndex:
         return self._min_relevance > 0
 
     @property
+    def compares_meanings(self) -> bool:
+        """True if a query finds tools that share no word with it, in another language too."""
+        return isinstance(self._engine, _Prepares)
+
+    @property
     def warning(self) -> str:
         """The reason if a part of the ranking does not work at present; empty if all do."""
         return str(getattr(self._engine, "warning", ""))
@@ -233,6 +246,28 @@ class RankedIndex:
                 :_MAX_UNMATCHED
             ],
         )
+
+    def near_words(
+        self, words: Sequence[str], *, allowed: Callable[[str], bool] | None = None
+    ) -> tuple[str, ...]:
+        """Return the words of tools' texts that some of these words are typing errors of.
+
+        Args:
+            words: Words that no tool has.
+            allowed: Returns True for the name of a tool that may be found; words of other
+                tools are not offered.
+        """
+        engine, tools = self._engine, self._engine.doc_ids.tools
+        if not isinstance(engine, _KnowsNearWords):
+            return ()
+
+        def may_find(doc_id: int) -> bool:
+            tool = tools[doc_id]
+            return tool is not None and (allowed is None or bool(allowed(tool.name)))
+
+        asked = [word for word in words if word.isalpha() and word.islower()]
+        found = (engine.near_word(word, may_find) for word in asked[:_MAX_NEAR])
+        return tuple(dict.fromkeys(filter(None, found)))
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> RankedIndex:
         """Return an index with other tools; see `ToolSearchIndex.updated`."""

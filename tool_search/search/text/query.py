@@ -11,7 +11,7 @@ from itertools import islice
 
 from tool_search.search.text.tokenizer import Piece, Segmenter, pieces, to_simplified
 
-__all__ = ["QUOTATION", "QueryTerms", "query_sentences", "query_terms"]
+__all__ = ["QUOTATION", "QueryTerms", "one_letter_off", "query_sentences", "query_terms"]
 
 _MAX_QUERY_CHARS = 24_000
 _MAX_TERMS = 512
@@ -25,6 +25,12 @@ _ASKS = re.compile(
     r"|[Пп]ожалуйста|[Пп]омоги|[Мм]ожешь|[Мм]ожете|[Нн]уж[нео]|[Нн]адо|[Хх]о[чт]"
 )
 _MIN_SENTENCE_TERMS = 3
+# The letters and the vowels of a script.
+_ALPHABETS = (
+    (frozenset("abcdefghijklmnopqrstuvwxyz"), frozenset("aeiouy")),
+    (frozenset("абвгдежзийклмнопрстуфхцчшщъыьэюя"), frozenset("аеиоуыэюя")),
+)
+_MIN_WRONG, _LONG, _MAX_WRONG = 5, 8, 16
 # A full stop between letters is part of a name, as in `app.py` or `v1.2`.
 _SENTENCE_END = re.compile(r"(?<=[.!?;…])[\"'”’»)]*\s+|[。！？；\r\n]+")
 _QUOTED = 0.6
@@ -118,6 +124,27 @@ def query_sentences(query: str, segmenter: Segmenter | None = None) -> tuple[str
     )
     places = sorted(islice(long, _MAX_SENTENCES))
     return tuple(different[place] for place in places) if len(places) > 1 else ()
+
+
+def one_letter_off(word: str) -> set[str]:
+    """Return the words that a word in small letters may be a typing error of.
+
+    The first letter stays, and a long word has other vowels too. None for words of fewer than
+    five letters or more than 16, and of scripts that are neither Latin nor Cyrillic.
+
+    Source: P. Norvig, "How to Write a Spelling Corrector", 2007.
+    """
+    alphabet = next((each for each in _ALPHABETS if each[0].issuperset(word)), None)
+    if alphabet is None or not _MIN_WRONG <= len(word) <= _MAX_WRONG:
+        return set()
+    letters, vowels = alphabet
+    splits = [(word[:place], word[place:]) for place in range(1, len(word) + 1)]
+    found = {before + letter + after for before, after in splits for letter in letters}
+    found.update(before + after[1:] for before, after in splits)
+    found.update(b + a[1] + a[0] + a[2:] for b, a in splits if len(a) > 1)
+    if len(word) >= _LONG:
+        found.update(b + vowel + a[1:] for b, a in splits if a[:1] in vowels for vowel in vowels)
+    return found - {word}
 
 
 def _most_telling_first(sentences: Sequence[str]) -> Iterator[int]:
