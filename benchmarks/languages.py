@@ -2,6 +2,9 @@
 
 Run: python benchmarks/languages.py [--data ../shared/data] [--engine bm25 --engine rank_bm25]
 
+`--beside` measures requests in eleven languages for English tools instead, alone and beside
+tools in the language of the request, which count as wrong.
+
 The tools and queries are in `sets/`; see its README. If the folder of public data is
 given, the tools of its Smithery catalog are added as distractors. `--misses` lists the
 queries without a full answer, `--tokenizers` the recall of rank_bm25 with the tokenizers
@@ -28,6 +31,12 @@ SETS = Path(__file__).resolve().parent / "sets"
 LANGUAGES = ("russian", "chinese")
 DISTRACTORS = "_distractors_smithery_mcp"
 
+ENGLISH = "bfcl"
+_ENGLISH_TOOLS = 300
+# Tags of languages own the rarest words of a catalog: `es`, `de` and `en`.
+_TAG = re.compile(r'"[a-z]{2}[_-][A-Z]{2}"')
+ASKED_IN = ("en", "es", "fr", "de", "pt", "it", "nl", "tr", "ar", "ja", "ru", "zh")
+_BESIDE = (0, 40, 400)
 _DEPTH = 5
 _EVERY_TOOL = ("*",)
 
@@ -118,6 +127,37 @@ def read_traps(language: str) -> tuple[Trap, ...]:
     )
 
 
+def english_tools(data: Path) -> list[Tool]:
+    """Return 300 English tools of a public set, and its tools with tags of languages."""
+    path = data / ENGLISH / "tools.jsonl"
+    tools = sorted(parse_tools(path.read_text("utf-8"), source=ENGLISH), key=lambda t: t.name)
+    tools = [tool for tool in tools if tool.description.isascii()]
+    chosen = tools[:: len(tools) // _ENGLISH_TOOLS][:_ENGLISH_TOOLS]
+    names = {tool.name for tool in chosen}
+    tagged = [tool for tool in tools if _TAG.search(json.dumps(tool.parameters))]
+    return chosen + [tool for tool in tagged if tool.name not in names]
+
+
+def requests_in(language: str) -> list[LabelledQuery]:
+    """Return the requests for the English tools in a language."""
+    return [
+        LabelledQuery(query=row[language], relevant=tuple(row["relevant"]))
+        for row in _rows("requests.jsonl")
+    ]
+
+
+def own_tools(language: str, data: Path) -> list[Tool]:
+    """Return tools that are described in a language: of Russian and Chinese, real ones too."""
+    if language in ("ru", "zh"):
+        found = list(read_tools("russian" if language == "ru" else "chinese"))
+        if language == "zh":
+            path = data / "_distractors_zh" / "tools.jsonl"
+            found += parse_tools(path.read_text("utf-8"), source=path.name)
+        return list({tool.name: tool for tool in found}.values())
+    rows = _rows("own_tools.jsonl")
+    return [Tool(name=row["name"], description=row[language]) for row in rows if language in row]
+
+
 def outcomes(index: ToolSearchIndex, queries: Sequence[LabelledQuery]) -> tuple[Outcome, ...]:
     """Return the result of each query."""
     return tuple(_outcome(asked, _names(index, asked.query, _DEPTH)) for asked in queries)
@@ -167,6 +207,24 @@ def _outcome(asked: LabelledQuery, found: Sequence[str]) -> Outcome:
 
 def _rows(name: str) -> Iterator[dict[str, Any]]:
     return map(json.loads, (SETS / name).read_text("utf-8").splitlines())
+
+
+def print_beside(data: Path, engine: Any) -> None:
+    """Print recall of the requests of each language, beside tools in that language."""
+    print(f"\n| {engine}: language | {' | '.join(map(str, _BESIDE))} |\n|---{'|--:' * len(_BESIDE)}|")
+    english = english_tools(data)
+    taken = {tool.name for tool in english}
+    for language in ASKED_IN:
+        own = [tool for tool in own_tools(language, data) if tool.name not in taken]
+        found = []
+        for count in _BESIDE:
+            index = build_index([*english, *own[:count]], SearchSettings(engine=engine))
+            recall = mean_recall(outcomes(index, requests_in(language)))
+            # What is missing is said, and not made up.
+            number = "" if len(own) >= count else f" ({len(own)})"
+            has_more = not count or len(own) > max(c for c in _BESIDE if c < count)
+            found.append(f"{recall:.3f}{number}" if has_more else "-")
+        print(f"| {language} | {' | '.join(found)} |", flush=True)
 
 
 def _kinds(results: Sequence[Outcome]) -> str:
@@ -253,7 +311,12 @@ def main() -> None:
     parser.add_argument("--segmenter", choices=("builtin", "jieba"), default="builtin")
     parser.add_argument("--misses", action="store_true")
     parser.add_argument("--tokenizers", action="store_true")
+    parser.add_argument("--beside", action="store_true")
     options = parser.parse_args()
+    if options.beside:
+        for engine in options.engine or ["bm25", "hybrid"]:
+            print_beside(options.data, engine)
+        return
     has_distractors = (options.data / DISTRACTORS).is_dir()
     for language in LANGUAGES:
         for data in (None, options.data) if has_distractors else (None,):
