@@ -211,7 +211,8 @@ def _rows(name: str) -> Iterator[dict[str, Any]]:
 
 def print_beside(data: Path, engine: Any) -> None:
     """Print recall of the requests of each language, beside tools in that language."""
-    print(f"\n| {engine}: language | {' | '.join(map(str, _BESIDE))} |\n|---{'|--:' * len(_BESIDE)}|")
+    print(f"\n| {engine}: language | {' | '.join(map(str, _BESIDE))} |")
+    print(f"|---{'|--:' * len(_BESIDE)}|")
     english = english_tools(data)
     taken = {tool.name for tool in english}
     for language in ASKED_IN:

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from tests.search.word_embedder import WordEmbedder
 from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
-from tool_search.search.text.scripts import CJK, CYRILLIC, OTHER, ToolScripts, by_script, scripts_of
+from tool_search.search.text.scripts import (
+    CJK,
+    CYRILLIC,
+    OTHER,
+    ToolScripts,
+    by_script,
+    language_of,
+    scripts_of,
+)
 
 ENGLISH = (
     Tool(name="cancel_meeting", description="Takes an appointment off the calendar."),
@@ -28,6 +36,22 @@ CHINESE = tuple(
         ("明天的天气预报", "取消外卖订单", "会员积分查询", "议价工具", "删除历史记录", "天气查询")
     )
 )
+# Each has a word of a request about meetings tomorrow, and none is about meetings.
+SPANISH = tuple(
+    Tool(name=f"herramienta_{number}", description=description)
+    for number, description in enumerate(
+        (
+            "Dice el tiempo que hace mañana en una ciudad.",
+            "Cancela un pedido de comida a domicilio.",
+            "Consulta los puntos de un socio.",
+            "Lee el horóscopo de mañana para un signo.",
+            "Cancela la suscripción a un canal.",
+            "Pone una alarma para mañana por la mañana.",
+            "Busca la farmacia de guardia.",
+            "Reparte los gastos de la cena.",
+        )
+    )
+)
 RUSSIAN = (Tool(name="reminders", description="Напоминает о делах на завтра."),)
 
 
@@ -36,8 +60,13 @@ class TranslatingEmbedder(WordEmbedder):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A row for each text."""
-        for chinese, english in (("取消", " cancel "), ("会议", " meeting "), ("明天", " soon ")):
-            texts = [text.replace(chinese, english) for text in texts]
+        for words, english in (
+            (("取消", "ancela"), " cancel "),
+            (("会议", "reunión"), " meeting "),
+            (("明天", "mañana"), " soon "),
+        ):
+            for word in words:
+                texts = [text.replace(word, english) for text in texts]
         return super().embed(texts)
 
 
@@ -64,7 +93,6 @@ def ranking(index: ToolSearchIndex, query: str) -> list[tuple[str, float]]:
         (Tool(name="get_weather"), OTHER),
         (Tool(name="новая_заметка"), CYRILLIC),
         (Tool(name="angle", description="The angle in degrees, as 30 ℃ or µ."), OTHER),
-        (Tool(name="météo", description="Prévisions météorologiques à Paris"), OTHER),
     ],
 )
 def test_scripts_of_a_tool_are_those_of_its_description(tool: Tool, scripts: int) -> None:
@@ -76,6 +104,64 @@ def test_chinese_query_finds_the_english_tool_beside_chinese_tools() -> None:
     for beside in ((), CHINESE[:1], CHINESE):
         found = ranking(built("hybrid", *ENGLISH, *beside), "取消明天的会议")
         assert found[0][0] == "cancel_meeting"
+
+
+def test_spanish_query_finds_the_english_tool_beside_spanish_tools() -> None:
+    alone, beside = (
+        dict(ranking(built("hybrid", *ENGLISH, *others), "cancela la reunión de mañana"))
+        for others in ((), SPANISH)
+    )
+    assert next(iter(alone)) == next(iter(beside)) == "cancel_meeting"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "¿Qué hora es en la ciudad de Cusco?",
+        "Il me faut un taxi pour la gare",
+        "Wie spät ist es in der Stadt",
+        "Preciso de um táxi em casa",
+        "Ho bisogno di un taxi per la stazione",
+    ],
+)
+def test_codes_and_function_words_of_another_language_find_nothing(query: str) -> None:
+    codes = ["es", "de", "en_US", "it-IT", "um", "C", "km/h"]
+    locale = {"type": "string", "enum": codes, "description": "Such as es, de, en or it."}
+    translate = Tool(
+        name="translate",
+        description="Says it in another language, be it de, la, un, me, es or in.",
+        parameters={"type": "object", "properties": {"locale": locale}},
+    )
+    assert ranking(built("bm25", *ENGLISH, translate), query) == []
+
+
+def test_words_of_enums_are_found() -> None:
+    unit = {"type": "string", "enum": ["C", "kelvin", "TV"]}
+    tool = Tool(name="measure", parameters={"type": "object", "properties": {"unit": unit}})
+    index = built("bm25", *ENGLISH, tool)
+    assert [name for name, _ in ranking(index, "kelvin")] == ["measure"]
+    assert ranking(index, "TV") == []
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Weather of a city.", "Adds two numbers", "get_weather", "List of La Liga clubs"),
+        ("Dice el tiempo de una ciudad.", "¿Está retrasado el vuelo?", "busca un vuelo para hoy"),
+        ("Prévisions météo à Paris pour une semaine", "Quel est le prix d'un billet ?"),
+        ("Zeigt das Wetter einer Stadt.", "Ist der Zug pünktlich?"),
+        ("Mostra a previsão do tempo de uma cidade.", "Não sei onde está o meu pedido"),
+        ("Mostra gli orari della metropolitana.", "Dov'è il mio ordine?"),
+        ("Toont het weer van een stad.", "Waar is mijn bestelling?"),
+        ("Bir şehrin hava durumunu gösterir.", "Siparişim nerede?"),
+        ("يعرض حالة الطقس في مدينة معينة.", "أين طلبي؟"),
+    ],
+)
+def test_texts_of_one_language_are_of_one_group(texts: Sequence[str]) -> None:
+    (own,) = {language_of(text) for text in texts}
+    tools = [Tool(name="weather", description=text) for text in texts]
+    assert {scripts_of(tool) for tool in tools} == {own}
+    assert (own == OTHER) == texts[0].startswith("Weather")
 
 
 def test_chinese_verb_finds_english_tools_beside_chinese_ones() -> None:

@@ -60,7 +60,14 @@ from tool_search.search.text.query import (
     query_sentences,
     query_terms,
 )
-from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts, script_of
+from tool_search.search.text.scripts import (
+    ALL_SCRIPTS,
+    CJK,
+    CJK_LANGUAGES,
+    OTHER,
+    ToolScripts,
+    script_of,
+)
 from tool_search.search.text.synonyms import synonyms_of
 from tool_search.search.text.tokenizer import (
     MAX_WORD_CHARS,
@@ -120,12 +127,14 @@ class _Part(NamedTuple):
         term: The term itself, or a synonym of it.
         posting: The tools that have it.
         weight: The factor of its impacts.
+        groups: The scripts for whose tools it adds to the score.
     """
 
     asked: str
     term: str
     posting: Posting
     weight: float
+    groups: int = ALL_SCRIPTS
 
 
 class Bm25Engine:
@@ -215,12 +224,13 @@ class Bm25Engine:
         synonyms in other languages are searched.
         """
         whole, sentences = self._read(query)
-        sums: dict[frozenset[str], Values] = {}
+        sums: dict[tuple[str, ...], Values] = {}
         views = []
+        found = self._parts(whole)
         for group in self.scripts.groups or (OTHER,):
-            parts = self._parts(whole, group)
+            parts = [part for part in found if part.groups & group]
             # Scripts that share the synonyms share the scores.
-            key = frozenset(part.asked for part in parts if part.asked != part.term)
+            key = tuple([part.term for part in parts if part.asked != part.term])
             if key not in sums:
                 sums[key] = self._sum(whole, parts)
                 if sentences:
@@ -244,9 +254,10 @@ class Bm25Engine:
                 weights.setdefault(term, weight)
         return (replace(whole, weights=weights) if sentences else whole), sentences
 
-    def _parts(self, terms: QueryTerms, group: int) -> list[_Part]:
-        """Return everything that adds to the scores of the tools of a script."""
+    def _parts(self, terms: QueryTerms) -> list[_Part]:
+        """Return everything that adds to the scores of the tools of some script."""
         found, weights, size = list[_Part](), terms.weights, len(self.doc_ids)
+        everywhere = sum(self.scripts.groups) or OTHER
         if len(terms.pieces) + len(terms.stop_words) <= _MAX_NAME_WORDS:
             # Only names have stop words as terms: `get me` means github_get_me.
             words = terms.forms | terms.stop_words
@@ -259,7 +270,8 @@ class Bm25Engine:
             posting, idf, groups = self._terms[term]
             if posting:
                 found.append(_Part(term, term, posting, weight * idf))
-            if groups & group:
+            missing = everywhere & ~groups
+            if not missing:
                 continue
             postings = {
                 other: own
@@ -269,7 +281,11 @@ class Bm25Engine:
             # They are as common as they are together: a rare synonym is not a rare wish.
             having = min(sum(map(len, postings.values())), size)
             value = weight * _RELATED * _idf(having, size)
-            found += [_Part(term, other, own, value) for other, own in postings.items()]
+            found += [
+                _Part(term, other, own, value, there)
+                for other, own in postings.items()
+                if (there := self._terms[other].groups & missing)
+            ]
         return found
 
     def _is_named(self, doc_id: int, words: frozenset[str]) -> bool:
@@ -418,7 +434,7 @@ class Bm25Engine:
             for term in (*piece.words, *piece.compounds)
             if not piece.is_cjk
         }
-        parts = self._parts(whole, group)
+        parts = [part for part in self._parts(whole) if part.groups & group]
         values = [part.weight * _impact(part.posting, doc_id) for part in parts]
         counted = list(range(len(parts)))
         if sentences and score > math.fsum(values) * _ROUNDED:
@@ -467,7 +483,8 @@ def _groups_of(term: str, posting: Posting, scripts: ToolScripts) -> int:
     if len(scripts.groups) < 2:
         return ALL_SCRIPTS
     own = script_of(term)
-    maybe = sum(scripts.groups) if own == OTHER else own
+    own = CJK_LANGUAGES if own == CJK else own
+    maybe = sum(scripts.groups) & (ALL_SCRIPTS if own == OTHER else own)
     if len(posting) >= _MANY_ENTRIES and has_numpy():
         import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 

@@ -194,7 +194,7 @@ class HybridEngine:
             weights = self._fusion.lexical_weight, 0.0, self._fusion.semantic_weight
             by_word = self._lexical.scores(query)
             views = [_view(ALL_SCRIPTS, "", weights, (by_word, _NOTHING, by_meaning), 1.0)]
-        parts = _best_parts(views, np.frombuffer(self._lexical.scripts.by_doc_id, np.uint8))
+        parts = _best_parts(views, self._lexical.scripts.kinds)
         self._last = (query, parts)
         return parts
 
@@ -327,7 +327,7 @@ class _Parts(NamedTuple):
     attainable: float
 
 
-def _best_parts(views: Sequence[_View], scripts: NDArray[np.uint8]) -> _Parts:
+def _best_parts(views: Sequence[_View], scripts: NDArray[np.uint16]) -> _Parts:
     """Return each tool's scores from the best of the views that it belongs to."""
     best = views[0].scores
     view = np.zeros(best.shape[1], np.intp)

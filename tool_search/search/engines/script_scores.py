@@ -134,16 +134,22 @@ def best_of(views: Sequence[ScriptScores], scripts: ToolScripts) -> Scores:
         return views[0].scores
     if not any(view.scores.attainable > 0 for view in views):
         return Scores(views[0].scores.values, 0.0)
+    # Most scripts share their sums: one pass over them serves all.
+    found: dict[int, tuple[Values, dict[int, float]]] = {}
+    for group, (own, most, _), _ in views:
+        if most > 0:
+            factors = found.setdefault(id(own), (own, dict.fromkeys(scripts.kinds_there, 0.0)))[1]
+            factors.update((k, max(factors[k], 1.0 / most)) for k in factors if k & group)
     if isinstance(views[0].scores.values, list):
         values = [0.0] * len(scripts.by_doc_id)
-        for group, (own, most, _), _ in views:
-            for doc_id in scripts.members(group) if most > 0 else ():
-                values[doc_id] = max(values[doc_id], own[doc_id] / most)
+        for own, factors in found.values():
+            pairs = zip(values, own, scripts.by_doc_id, strict=True)
+            values = [max(best, value * factors[kind]) for best, value, kind in pairs]
         return Scores(values, 1.0, scripts)
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
     best = np.zeros(len(scripts.by_doc_id))
-    for group, (own, most, _), _ in views:
-        if most > 0:
-            np.maximum(best, np.asarray(own) / most * scripts.mask(group), out=best)
+    for own, factors in found.values():
+        by_kind = np.array(list(factors.values()))
+        np.maximum(best, np.asarray(own) * by_kind.take(scripts.kind_numbers), out=best)
     return Scores(best, 1.0, scripts)

@@ -99,10 +99,10 @@ def drop_far_below_best(values: Values, scripts: ToolScripts, share: float) -> V
         share: The share of the best score that a hit needs.
     """
     best = {group: _best_in(values, scripts, group) for group in scripts.groups}
-    least = [0.0] * (max(scripts.kinds_there, default=0) + 1)
-    for kind in scripts.kinds_there:
-        own = [best[group] for group in scripts.groups if kind & group]
-        least[kind] = share * min(own, default=0.0)
+    least = {
+        kind: share * min((best[group] for group in scripts.groups if kind & group), default=0.0)
+        for kind in scripts.kinds_there
+    }
     if isinstance(values, list):
         return [
             value if value >= least[kind] else 0.0
@@ -110,7 +110,7 @@ def drop_far_below_best(values: Values, scripts: ToolScripts, share: float) -> V
         ]
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
-    return values * (values >= np.array(least).take(scripts.kinds))
+    return values * (values >= np.array(list(least.values())).take(scripts.kind_numbers))
 
 
 def _best_in(values: Values, scripts: ToolScripts, group: int) -> float:
@@ -119,7 +119,7 @@ def _best_in(values: Values, scripts: ToolScripts, group: int) -> float:
         return max_score(values)
     if isinstance(values, list):
         return max(map(values.__getitem__, scripts.members(group)))
-    return float((values * scripts.mask(group)).max())
+    return float(values[scripts.places(group)].max())
 
 
 def drop_below(values: Values, floor: float) -> Values:

@@ -6,6 +6,7 @@ descriptions of a megabyte are read up to fixed bounds, first and highest parts 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -73,6 +74,8 @@ _BRANCHES = ("anyOf", "oneOf", "allOf", "prefixItems")
 _PARTS = frozenset((*_NESTED, *_BRANCHES))
 _STRUCTURE = _PARTS | {"properties"}
 _SELDOM = frozenset(("title", "const", "enum"))
+_CODE = re.compile("[A-Za-z]{1,2}(?:[-_/][A-Za-z]{1,2})?")
+_MAX_CODE_CHARS = 6
 
 
 def field_texts(tool: Tool) -> dict[FieldName, list[str]]:
@@ -149,8 +152,16 @@ def _own_texts(node: JSON) -> list[str]:
     texts = [node.get("title"), description, node.get("const")]
     values = node.get("enum")
     if isinstance(values, list):
-        texts += values[:_MAX_VALUES]
+        texts += [value for value in values[:_MAX_VALUES] if not _is_code(value)]
     return [text for text in texts if text and isinstance(text, str)]
+
+
+def _is_code(value: object) -> bool:
+    """Return True for a language, a unit or a letter: es, pt_BR, km/h, C.
+
+    A word of another language that is written like one, as `de`, would be rare by it.
+    """
+    return isinstance(value, str) and len(value) < _MAX_CODE_CHARS and bool(_CODE.fullmatch(value))
 
 
 def _own_names(node: JSON) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
+from tool_search.search.text.scripts import stop_words_in
 from tool_search.search.text.tokenizer import Piece, Segmenter, pieces, to_simplified
 
 __all__ = ["QUOTATION", "QueryTerms", "one_letter_off", "query_sentences", "query_terms"]
@@ -79,7 +80,12 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
     """Return the terms of a query; of a very long one, those of its beginning and its end."""
     query = _read_part(query)
     everything = pieces(query, max_chars=_MAX_QUERY_CHARS, segmenter=segmenter)
-    chosen = [piece for piece in everything if not piece.is_stop_word] or everything
+    foreign = stop_words_in(query)
+    chosen = [
+        piece
+        for piece in everything
+        if not (piece.is_stop_word or (foreign and foreign.issuperset(piece.forms)))
+    ] or everything
     words = Counter([word for piece in chosen for word in piece.words])
     compounds = Counter([word for piece in chosen for word in piece.compounds])
     quoted = _quoted_counts(query, segmenter)

@@ -7,13 +7,15 @@ what the words of a query explain is worked out for the tools of each script.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import compress, groupby
 from typing import TYPE_CHECKING
 
 from tool_search.core.catalog.tool import Tool
-from tool_search.search.text.tokenizer import has_cjk, script_runs
+from tool_search.search.text.stop_words import ALSO_ENGLISH, STOP_WORDS_OF
+from tool_search.search.text.tokenizer import folded, has_cjk, script_runs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,22 +24,54 @@ if TYPE_CHECKING:
 __all__ = [
     "ALL_SCRIPTS",
     "CJK",
+    "CJK_LANGUAGES",
     "CYRILLIC",
     "OTHER",
     "ToolScripts",
     "by_script",
     "has_several",
     "is_bilingual",
+    "language_of",
     "script_of",
     "scripts_in",
     "scripts_of",
+    "stop_words_in",
 ]
 
 CJK, CYRILLIC, OTHER = 1, 2, 4
 """Chinese, Japanese and Korean; Cyrillic; any other script, which is mostly Latin."""
-ALL_SCRIPTS = CJK | CYRILLIC | OTHER
+_JAPANESE, _FOREIGN, _LATIN = 8, 16, 32
+_LANGUAGES = {"english": OTHER, "arabic": _FOREIGN} | {
+    name: 64 << place
+    for place, name in enumerate(
+        ("spanish", "french", "german", "portuguese", "italian", "dutch", "turkish")
+    )
+}
+_LETTERS_OF = {
+    letter: _LANGUAGES[name]
+    for name, letters in (
+        ("spanish", "ñ¿¡"),
+        ("french", "œù"),
+        ("german", "ßä"),
+        ("portuguese", "ãõ"),
+        ("italian", "ìò"),
+        ("turkish", "ığş"),
+    )
+    for letter in letters
+}
+CJK_LANGUAGES = CJK | _JAPANESE
+ALL_SCRIPTS = 0xFFFF
+_GROUPS = tuple(1 << place for place in range(16))
+_SCRIPTS = CJK | CYRILLIC | OTHER
+# Fewer tools are no language of the catalog, and each group takes time.
+_MIN_TOOLS = 8
 
 _MAX_CHARS = 2_000
+_MAX_LANGUAGE_CHARS = 400
+_LETTERS = re.compile(r"[^\W\d_]+")
+# Greek, Armenian, Hebrew, Arabic, Indic and the others up to Georgian, then to Latin again.
+_FOREIGN_LETTER = re.compile("[\u0370-\u03ff\u0530-\u10ff\u1200-\u1dff]")
+_KANA = re.compile("[\u3041-\u30ff]")
 # One character may be a unit or an emoticon.
 _MIN_CJK_CHARS = 2
 _CYRILLIC_WORD = re.compile("[Ѐ-ӿ]{2,}")
@@ -48,6 +82,53 @@ _MIN_PLAIN_WORDS = 2
 _WORD = re.compile(r"\S+?(?:(?<=[.!?;|])(?=[^\x00-\x7f])|(?<=[。！？；])|(?=\s)|\Z)\s*|\s+")
 _CJK_MARK = re.compile("[。！？；，、：]")
 _CJK_CHARS_A_WORD = 2
+
+
+@cache
+def _marks() -> dict[str, int]:
+    """Return the languages of each stop word, as written and without accents."""
+    found: dict[str, int] = {}
+    for name, words in STOP_WORDS_OF.items():
+        for word in words | set(map(folded, words)):
+            if word not in ALSO_ENGLISH:
+                found[word] = found.get(word, 0) | _LANGUAGES[name]
+    return found
+
+
+@cache
+def _own_stop_words(language: int) -> frozenset[str]:
+    name = next((name for name, own in _LANGUAGES.items() if own == language), "")
+    return frozenset(map(folded, STOP_WORDS_OF.get(name, ())))
+
+
+def stop_words_in(text: str) -> frozenset[str]:
+    """Return the stop words of a text's language, if it is neither English nor Russian.
+
+    They have no accents.
+    """
+    language = language_of(text)
+    return frozenset() if language == OTHER else _own_stop_words(language)
+
+
+def language_of(text: str) -> int:
+    """Return the language of a text with spaces between words: that of most stop words."""
+    text = text[:_MAX_LANGUAGE_CHARS].lower()
+    is_ascii = text.isascii()
+    words = set(text.replace("'", " ").split() if is_ascii else _LETTERS.findall(text))
+    if not is_ascii and 2 * sum(map(bool, map(_FOREIGN_LETTER.search, words))) > len(words):
+        return _FOREIGN
+    found = [own for own in map(_marks().get, words) if own]
+    if not is_ascii:
+        found += map(_LETTERS_OF.__getitem__, _LETTERS_OF.keys() & set(text))
+    # Two words of a name, as in `Rio de la Plata`, are no evidence in an English text.
+    foreign = sum([not own & OTHER for own in found])
+    if is_ascii and (not foreign or (foreign < 2 and OTHER in found)):
+        return OTHER
+    votes = {bit: sum([bool(own & bit) for own in found]) for bit in _LANGUAGES.values()}
+    best = max(votes, key=votes.__getitem__)
+    if not votes[best] and sum([not word.isascii() for word in words]) > 1:
+        return _LATIN
+    return best
 
 
 def script_of(term: str) -> int:
@@ -63,7 +144,12 @@ def scripts_of(tool: Tool) -> int:
     """Return the scripts of a tool's description, title, aliases and tags, or of its name."""
     own = (tool.description, tool.summary, tool.title, tool.category, *tool.aliases, *tool.tags)
     text = " ".join(filter(None, own))[:_MAX_CHARS]
-    return scripts_in(text if any(map(str.isalpha, text)) else tool.name)
+    if not any(map(str.isalpha, text)):
+        text = tool.name
+    found = scripts_in(text)
+    if found & CJK and len(_KANA.findall(text)) > 1:
+        found += _JAPANESE - CJK
+    return found - OTHER + language_of(text) if found == OTHER else found
 
 
 def scripts_in(text: str) -> int:
@@ -148,44 +234,63 @@ class ToolScripts:
         kinds_there: The different combinations of scripts that a tool has.
     """
 
-    def __init__(self, scripts: bytes = b"") -> None:
-        self.by_doc_id = scripts
-        self.kinds_there = tuple(sorted(frozenset(scripts)))
+    def __init__(self, scripts: Iterable[int] = ()) -> None:
+        self._found = self.by_doc_id = array("H")
+        self._found.extend(scripts)
+        self.kinds_there = tuple(sorted(frozenset(self._found)))
+        joined = {kind: self._joined(kind) for kind in self.kinds_there}
+        if any(kind != own for kind, own in joined.items()):
+            self.by_doc_id = array("H", map(joined.__getitem__, self._found))
+            self.kinds_there = tuple(sorted(frozenset(joined.values())))
         self.groups = tuple(
-            group
-            for group in (CJK, CYRILLIC, OTHER)
-            if any(kind & group for kind in self.kinds_there)
+            group for group in _GROUPS if any(kind & group for kind in self.kinds_there)
         )
+
+    def _joined(self, kind: int) -> int:
+        """Return languages, with the script for those of too few tools to be a group."""
+        for group in _GROUPS:
+            if kind & group & ~_SCRIPTS:
+                having = sum(self._found.count(each) for each in self.kinds_there if each & group)
+                if having < _MIN_TOOLS:
+                    kind = kind & ~group | (CJK if group == _JAPANESE else OTHER)
+        return kind
 
     def changed(
         self, *, left: Iterable[tuple[int, Tool]], entered: Iterable[tuple[int, Tool]]
     ) -> ToolScripts:
         """Return a table with some tools removed and others added."""
-        scripts = bytearray(self.by_doc_id)
+        scripts = array("H", self._found)
         for doc_id, _ in left:
             scripts[doc_id] = 0
         for doc_id, tool in entered:
-            scripts[doc_id : doc_id + 1] = bytes((scripts_of(tool),))
-        return ToolScripts(bytes(scripts))
+            scripts[doc_id : doc_id + 1] = array("H", (scripts_of(tool),))
+        return ToolScripts(scripts)
 
     def members(self, group: int) -> list[int]:
-        """Return the document ids of the tools in a script, ascending."""
+        """Return the document ids of the tools in a language, ascending."""
         return self._members[group]
 
-    def mask(self, group: int) -> NDArray[np.float64]:
-        """Return 1 by document id for the tools in a script, and 0 for others."""
-        return self._masks[group]
+    def places(self, group: int) -> NDArray[np.intp]:
+        """Return `members` in an array."""
+        return self._places[group]
 
     @cached_property
-    def kinds(self) -> NDArray[np.uint8]:
-        """The scripts by document id, in an array."""
+    def kinds(self) -> NDArray[np.uint16]:
+        """The languages by document id, in an array."""
         import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
-        return np.frombuffer(self.by_doc_id, np.uint8)
+        return np.frombuffer(self.by_doc_id, np.uint16)
 
     @cached_property
-    def _masks(self) -> dict[int, NDArray[np.float64]]:
-        return {group: ((self.kinds & group) > 0).astype(float) for group in self.groups}
+    def kind_numbers(self) -> NDArray[np.intp]:
+        """The place in `kinds_there` by document id, in an array."""
+        import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+        return np.searchsorted(np.array(self.kinds_there, np.uint16), self.kinds)
+
+    @cached_property
+    def _places(self) -> dict[int, NDArray[np.intp]]:
+        return {group: (self.kinds & group).nonzero()[0] for group in self.groups}
 
     @cached_property
     def _members(self) -> dict[int, list[int]]:

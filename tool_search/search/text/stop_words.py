@@ -7,7 +7,13 @@ grammar, courtesy or the rest of a contraction in nearly every use.
 
 from __future__ import annotations
 
-__all__ = ["CHINESE_STOP_CHARACTERS", "CHINESE_STOP_PHRASES", "STOP_WORDS"]
+__all__ = [
+    "ALSO_ENGLISH",
+    "CHINESE_STOP_CHARACTERS",
+    "CHINESE_STOP_PHRASES",
+    "STOP_WORDS",
+    "STOP_WORDS_OF",
+]
 
 _ENGLISH = """
 a an the this that these those it its itself
@@ -43,6 +49,88 @@ _RUSSIAN = """
 
 STOP_WORDS = frozenset(word.replace("ё", "е") for word in (_ENGLISH + _RUSSIAN).split())
 """English and Russian stop words, in lower case, with `е` for `ё`."""
+
+_BY_LANGUAGE = {
+    "english": _ENGLISH,
+    "spanish": """
+a al con contra de del desde durante e el ella ellas ellos en entre es esa esas ese eso esos esta
+está están estas este esto estos estoy fue ha hace hacia han has hasta hay he hubo la las le les
+lo los mas me mi mí mis muy nada ni no nos nuestra nuestro o os otra otro para pero poco por porque
+pues puede puedes puedo podría podrías que qué quién quiénes quien cuál cuáles cuánto cuánta cuántos
+cuántas cómo cuándo dónde donde cuando como quiero quiere quisiera necesito gracias hola favor se
+sea ser si sí sin sobre son soy su sus también te tengo tiene tienen ti tu tus tú u un una unas uno
+unos usted y ya yo según aquí ahí allí hoy
+""",
+    "french": """
+à a ai ainsi as au aucun aussi aux avec avez avoir avons bonjour c ce ceci cela celle celui ces cet
+cette chez ci comme comment d dans de des du elle elles en entre es est et été être eu eux fait faut
+ici il ils j je l la là le les leur leurs lui m ma mais me même mes moi mon n ne ni nos notre nous
+on ont ou où par pas peu peut peux pour pourquoi puis plus qu quand que quel quelle quelles quels
+qui quoi s sa sans sera serait ses si son sont sous suis sur t ta te tes toi ton très tu un une va
+veux voudrais vos votre vous y merci plaît combien jusqu jusque lequel laquelle entre selon besoin
+aujourd hui
+""",
+    "german": """
+ab aber alle allem allen aller alles als also am an auch auf aus bei beim bin bis bist bitte da
+damit danke dann das dass dein deine dem den denn der des dich die dies diese diesem diesen dieser
+dieses dir doch du durch ein eine einem einen einer eines er es euch euer für gegen gibt habe haben
+hallo hast hat hatte hier ich ihm ihn ihnen ihr ihre ihrem ihren im in ins ist ja kann kannst können
+kein keine man mein meine meinem meinen meiner mich mir mit möchte muss nach nicht noch nur ob oder
+ohne schon sehr sein seine seinen seiner sich sie sind so über um und uns unser unsere unter vom von
+vor war was wäre wann warum weil welche welchem welchen welcher welches wem wen wenn wer werde
+werden wie viel viele will wir wird wo wurde zu zum zur zwischen brauche heute etwas
+""",
+    "portuguese": """
+à às a ao aos aquela aquele as até com como da das de dela dele deles depois do dos e é ela elas ele
+eles em entre era essa esse esta está estas este estes estou eu foi há isso isto já lhe mais mas me
+meu meus minha minhas muito na não nas nem no nos nós nossa nosso num numa o obrigado obrigada olá
+os ou para pela pelas pelo pelos pode podia poderia por porque posso preciso precisa quais qual
+quando quanto quanta quantos quantas que quem quero queria se sem ser será seu seus sobre só sou sua
+suas também te tem têm tenho teu tua um uma umas uns vai você vocês onde daqui aqui favor desta
+deste nesta neste são
+""",
+    "italian": """
+a ad agli ai al alla alle allo anche c che chi ci cui come con cosa cos d da dal dalla dalle dallo
+dai dagli de degli dei del dell della delle dello di dove dov e è ed era ero fa fino fra gli grazie
+ha hai hanno ho i il in io l la le lei li lo loro lui ma mi mia mie miei mio ne negli nei nel nella
+nelle nell non nostra nostro o per perché però più po poi posso può puoi quale quali qual quando
+quanta quante quanti quanto quel quella quello quell questa queste questi questo qui se sei sia
+siamo sono su sua sue sui sul sulla sulle sullo sull suo suoi te ti tra tu tua tuo un una uno vi
+voglio vorrei favore ciao mi serve stati stato
+""",
+    "dutch": """
+aan al alle als alsjeblieft ben bent bij dan dat de den der deze die dit doe door dus een en er ga
+gaan gaat geen haar had hallo hebben heb hebt heeft hem hen het hier hij hoe hoeveel ik in is ja je
+jij jou jouw kan kun kunnen maar me meer mij mijn moet na naar niet nog nodig nu of om omdat ons
+onze ook op over per staan staat te tegen tot u uit uw van vanaf veel voor waar waarom wanneer want
+was wat we wel welk welke werd wie wij wil wilt worden wordt zal ze zich zij zijn zit zo zonder zou
+tussen onder dank bedankt graag onder wil
+""",
+    "turkish": """
+acaba ama ancak bana bazı ben beni benim bir biraz biri biz bize bizim bu buna bunu bunun bunları
+burada buradan da daha de değil diye eder en gibi göre hangi hangisi her hem hiç için ile ise
+ister istiyorum kaç kadar karşı kendi ki kim lazım lütfen merhaba mı mi mu mü nasıl ne neden nedir
+nerede neresi neye niçin niye o olan olarak olur on ona onu onun önce oldu sana sen seni senin siz
+size sizin sonra şey şu şunu tüm üzere üzerinde var ve veya ya yani yok hakkında itibaren
+teşekkürler misin mısın musun müsün
+""",
+    "arabic": """
+في من إلى على عن مع هل ما ماذا متى أين كيف كم لماذا من هو هي هم أنا أنت نحن هذا هذه ذلك تلك هؤلاء
+الذي التي الذين أن إن كان كانت يكون تكون قد لقد لا لم لن ليس ليست أو و ثم أي بين عند عندما بعد قبل
+حتى لي لك له لها لنا لهم فيها فيه منها منه كل بعض أريد أحتاج يمكن يمكنك أرجو من فضلك شكرا مرحبا
+الخاص الخاصة بي هناك هنا يوجد توجد جدا فقط
+""",
+}
+
+_ALSO_ENGLISH = """
+ai come comment dies due er era fa favor fine former hat hem hub ins la li lo los man mare most
+once pas per plus pour pro son sui sur ton tot van via war wen y
+"""
+ALSO_ENGLISH = frozenset(_ALSO_ENGLISH.split())
+"""Stop words of other languages that an English text may have too."""
+
+STOP_WORDS_OF = {name: frozenset(words.split()) for name, words in _BY_LANGUAGE.items()}
+"""The stop words of each language with spaces between its words, as they are written."""
 
 _CHINESE = """
 请帮我 请帮忙 请问 请你 请您 帮我 帮忙 帮助我 麻烦你 麻烦您 我想要 我想 我要 我需要 需要你 需要

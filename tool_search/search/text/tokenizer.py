@@ -43,6 +43,7 @@ __all__ = [
     "chunk_terms",
     "chunks_of",
     "english_stem",
+    "folded",
     "has_cjk",
     "jieba_segmenter",
     "join_spaced_characters",
@@ -346,10 +347,10 @@ def chunk_terms(chunk: str) -> ChunkTerms:
             plain = list(map(str.lower, plain))
     else:
         stem = _stem
-        plain = [_plain(part) for part in _part().findall(chunk)[:_MAX_PARTS]]
+        plain = [folded(part) for part in _part().findall(chunk)[:_MAX_PARTS]]
     # s3, k8s, mp4 and IPv4 are words, not a letter and a number.
     if len(plain) < 2 or (len(chunk) <= _SHORT and chunk.isalnum()):
-        form = _plain(chunk)
+        form = folded(chunk)
         return (stem(form),), (form,), (), form in STOP_WORDS
     forms = tuple([form for form in plain if len(form) > 1 or form.isdigit()])
     words = tuple(map(stem, forms))
@@ -374,7 +375,8 @@ def _part() -> re.Pattern[str]:
     )
 
 
-def _plain(word: str) -> str:
+def folded(word: str) -> str:
+    """Return a word in lower case without accents."""
     word = word.lower()
     if word.isascii():
         return word
