@@ -75,6 +75,7 @@ from tool_search.search.text.tokenizer import (
     chunk_terms,
     english_stem,
     pieces,
+    stems_in,
 )
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ class Bm25Engine:
 
     __slots__ = (
         "_covered",
+        "_kin",
         "_postings",
         "_segmenter",
         "_sequences",
@@ -267,9 +269,14 @@ class Bm25Engine:
                     named = array("d", [one for one in posting if self._is_named(int(one), words)])
                     found += [_Part(word, word, named, _STOP_WORD * idf)] if named else []
         for term, weight in weights.items():
-            posting, idf, groups = self._terms[term]
+            posting, idf, groups = self._entry(term, terms)
             if posting:
                 found.append(_Part(term, term, posting, weight * idf))
+            found += [
+                _Part(term, other, own, weight * idf)
+                for other in self._kin_of(term, terms)
+                if (own := self._terms[other].posting)
+            ]
             missing = everywhere & ~groups
             if not missing:
                 continue
@@ -287,6 +294,33 @@ class Bm25Engine:
                 if (there := self._terms[other].groups & missing)
             ]
         return found
+
+    def _entry(self, term: str, terms: QueryTerms) -> _KnownTerm:
+        """Return the entry of a term of a query; its rarity is that of all its kin."""
+        posting, idf, groups = self._terms[term]
+        if kin := [self._terms[other] for other in self._kin_of(term, terms)]:
+            having = len(posting or ()) + sum(len(other.posting or ()) for other in kin)
+            idf = _idf(min(having, len(self.doc_ids)), len(self.doc_ids))
+            for other in kin:
+                groups |= other.groups
+        return _KnownTerm(posting, idf, groups)
+
+    def _kin_of(self, term: str, terms: QueryTerms) -> Sequence[str]:
+        """Return the other terms of the index with the term's stem in the query's language.
+
+        Definitions are stemmed as English; a request says in which language to read them.
+        """
+        stem = terms.stems.get(term)
+        if stem is None:
+            return ()
+        if terms.language not in self._kin:
+            kin: dict[str, list[str]] = {}
+            known = list(self._postings.terms())
+            for other, own in zip(known, stems_in(terms.language, known), strict=True):
+                kin.setdefault(own, []).append(other)
+            self._kin[terms.language] = kin
+        found = self._kin[terms.language].get(stem, ())
+        return [other for other in found if other not in terms.weights]
 
     def _is_named(self, doc_id: int, words: frozenset[str]) -> bool:
         """Return True if words have a tool's name; of three, the first is mostly a server's."""
@@ -316,7 +350,7 @@ class Bm25Engine:
         missing: list[float] = []
         rarest = _idf(0, len(self.doc_ids))
         for term, weight in terms.weights.items():
-            _, idf, groups = self._terms[term]
+            _, idf, groups = self._entry(term, terms)
             if groups & group:
                 known.append(weight * idf * _FULL_IMPACT)
             elif term not in terms.compounds:
@@ -456,6 +490,7 @@ class Bm25Engine:
         """Start a table of terms; the one of an index that changed has other rarities."""
         know = partial(_know, self._postings, self.scripts, len(self.doc_ids))
         self._terms = BoundedCache(know, max_values=_MAX_KEPT, max_chars=2 * MAX_WORD_CHARS)
+        self._kin: dict[str, dict[str, list[str]]] = {}
 
 
 def _know(postings: Postings, scripts: ToolScripts, size: int, term: str) -> _KnownTerm:

@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from tool_search.search.text.scripts import stop_words_in
-from tool_search.search.text.tokenizer import Piece, Segmenter, pieces, to_simplified
+from tool_search.search.text.scripts import foreign_language, stop_words_of
+from tool_search.search.text.tokenizer import (
+    Piece,
+    Segmenter,
+    pieces,
+    stems_in,
+    to_simplified,
+)
 
 __all__ = ["QUOTATION", "QueryTerms", "one_letter_off", "query_sentences", "query_terms"]
 
@@ -55,6 +61,8 @@ class QueryTerms:
         forms: Its words before stemming.
         characters: Its terms that are one Chinese character.
         stop_words: Its stop words, if it has other words.
+        language: Its language, if it is neither English nor Russian or Chinese.
+        stems: The stems of its terms in that language.
     """
 
     pieces: tuple[Piece, ...]
@@ -63,6 +71,8 @@ class QueryTerms:
     forms: frozenset[str]
     characters: frozenset[str]
     stop_words: frozenset[str]
+    language: str
+    stems: Mapping[str, str]
 
     def unmatched(self, known: Callable[[str], bool]) -> list[str]:
         """Return the words of which no term is known, as written, in order."""
@@ -80,7 +90,8 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
     """Return the terms of a query; of a very long one, those of its beginning and its end."""
     query = _read_part(query)
     everything = pieces(query, max_chars=_MAX_QUERY_CHARS, segmenter=segmenter)
-    foreign = stop_words_in(query)
+    language = foreign_language(query)
+    foreign = stop_words_of(language)
     chosen = [
         piece
         for piece in everything
@@ -90,7 +101,15 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
     compounds = Counter([word for piece in chosen for word in piece.compounds])
     quoted = _quoted_counts(query, segmenter)
     counts = {**words, **{term: count + words[term] for term, count in compounds.items()}}
+    plain = {
+        word: form
+        for piece in chosen
+        if language and not piece.is_cjk
+        for word, form in zip(piece.words, piece.forms, strict=True)
+    }
     return QueryTerms(
+        language=language,
+        stems=dict(zip(plain, stems_in(language, plain.values()) if plain else (), strict=True)),
         pieces=tuple(chosen),
         weights={
             term: _weight(term, counts[term], quoted.get(term, 0))

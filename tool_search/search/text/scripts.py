@@ -29,13 +29,14 @@ __all__ = [
     "OTHER",
     "ToolScripts",
     "by_script",
+    "foreign_language",
     "has_several",
     "is_bilingual",
     "language_of",
     "script_of",
     "scripts_in",
     "scripts_of",
-    "stop_words_in",
+    "stop_words_of",
 ]
 
 CJK, CYRILLIC, OTHER = 1, 2, 4
@@ -95,19 +96,18 @@ def _marks() -> dict[str, int]:
     return found
 
 
+_NAMES = {language: name for name, language in _LANGUAGES.items() if language != OTHER}
+
+
+def foreign_language(text: str) -> str:
+    """Return the name of a text's language; empty for English, Russian and CJK."""
+    return _NAMES.get(language_of(text), "")
+
+
 @cache
-def _own_stop_words(language: int) -> frozenset[str]:
-    name = next((name for name, own in _LANGUAGES.items() if own == language), "")
-    return frozenset(map(folded, STOP_WORDS_OF.get(name, ())))
-
-
-def stop_words_in(text: str) -> frozenset[str]:
-    """Return the stop words of a text's language, if it is neither English nor Russian.
-
-    They have no accents.
-    """
-    language = language_of(text)
-    return frozenset() if language == OTHER else _own_stop_words(language)
+def stop_words_of(language: str) -> frozenset[str]:
+    """Return the stop words of a `foreign_language` without accents."""
+    return frozenset(map(folded, STOP_WORDS_OF.get(language, ())))
 
 
 def language_of(text: str) -> int:

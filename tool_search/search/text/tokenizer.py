@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
@@ -51,6 +51,7 @@ __all__ = [
     "normalized",
     "pieces",
     "script_runs",
+    "stems_in",
     "to_simplified",
 ]
 
@@ -394,6 +395,16 @@ _english_stems = BoundedCache(
 def english_stem(word: str) -> str:
     """Return the stem of an English word in lower case, which is not kept."""
     return intern(_english(word))
+
+
+@cache
+def _snowball(language: str) -> Callable[[list[str]], list[str]]:
+    return Stemmer.Stemmer(language, 0).stemWords if has_package("Stemmer") else list
+
+
+def stems_in(language: str, words: Iterable[str]) -> list[str]:
+    """Return the stems of words by the stemmer of a language, such as `spanish`."""
+    return _snowball(language)(list(words))
 
 
 def _stem(word: str) -> str:
