@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tests.search.word_embedder import WordEmbedder
 from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
+from tool_search.core.values.packages import has_package
 from tool_search.search.text.scripts import (
     CJK,
     CYRILLIC,
@@ -340,3 +341,28 @@ def test_wish_in_one_language_means_something_to_tools_in_two(form: str) -> None
         ("what was my pulse during the run", "read_heart_rate"),
     ):
         assert ranking(index, query)[0][0] == name
+
+
+@pytest.mark.skipif(not has_package("Stemmer"), reason="the stemmer is not installed")
+@pytest.mark.parametrize(
+    ("description", "query"),
+    [
+        ("Traduce textos a otro idioma.", "quiero traducir esto"),
+        ("Cherche les vols les moins chers.", "je voudrais chercher"),
+        ("Findet Wohnungen in der Stadt.", "ich möchte eine Wohnung"),
+        ("Silencia uma pessoa do grupo.", "você pode silenciar isso"),
+        ("Mostra le prossime partite di una squadra.", "quando è la prossima partita"),
+        ("Toont de wedstrijden van een ploeg.", "is er een wedstrijd"),
+        ("Bir kelimenin anlamını sözlükte arar.", "bu kelimelerin anlamları"),
+        ("يقارن السعر في المحطات.", "أين هذه محطة"),
+    ],
+)
+def test_inflected_words_find_tools_in_eight_more_languages(description: str, query: str) -> None:
+    tool = Tool(name="a", description=description)
+    before = built("bm25", *ENGLISH, *RUSSIAN, *CHINESE)
+    assert ranking(before, query) == []
+    for index in (
+        before.updated(added=[tool], removed=[]),
+        built("bm25", *ENGLISH, *RUSSIAN, *CHINESE, tool),
+    ):
+        assert [name for name, _ in ranking(index, query)] == ["a"]

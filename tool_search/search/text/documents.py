@@ -74,8 +74,8 @@ _BRANCHES = ("anyOf", "oneOf", "allOf", "prefixItems")
 _PARTS = frozenset((*_NESTED, *_BRANCHES))
 _STRUCTURE = _PARTS | {"properties"}
 _SELDOM = frozenset(("title", "const", "enum"))
+# Languages, units and letters are no words: one tool's `de` would own a word of many requests.
 _CODE = re.compile("[A-Za-z]{1,2}(?:[-_/][A-Za-z]{1,2})?")
-_MAX_CODE_CHARS = 6
 
 
 def field_texts(tool: Tool) -> dict[FieldName, list[str]]:
@@ -152,16 +152,9 @@ def _own_texts(node: JSON) -> list[str]:
     texts = [node.get("title"), description, node.get("const")]
     values = node.get("enum")
     if isinstance(values, list):
-        texts += [value for value in values[:_MAX_VALUES] if not _is_code(value)]
+        strings = [text for text in values[:_MAX_VALUES] if isinstance(text, str)]
+        texts += [text for text in strings if not _CODE.fullmatch(text)]
     return [text for text in texts if text and isinstance(text, str)]
-
-
-def _is_code(value: object) -> bool:
-    """Return True for a language, a unit or a letter: es, pt_BR, km/h, C.
-
-    A word of another language that is written like one, as `de`, would be rare by it.
-    """
-    return isinstance(value, str) and len(value) < _MAX_CODE_CHARS and bool(_CODE.fullmatch(value))
 
 
 def _own_names(node: JSON) -> list[str]:
