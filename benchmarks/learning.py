@@ -1,7 +1,7 @@
 """Measure the gain of a search that learns, on public sets with known answers.
 
 Run: python benchmarks/learning.py --data ../shared/data [--wrong 0.2] [--age 180]
-or with --choose (tries constants) or --speed.
+or with --choose (tries constants), --speed or --meaning (votes and a learned map).
 
 Each set is halved three times by seed. The queries of the first half are asked once,
 and a relevant tool becomes evidence only if the search itself has it in its first ten.
@@ -16,7 +16,7 @@ import itertools
 import random
 import statistics
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from typing import NamedTuple
 from hybrid import Remembering
 from search import MACRO, read_queries, read_tools
 
-from tool_search.config.search import SearchSettings
+from tool_search.config.search import EmbeddingSettings, SearchSettings
 from tool_search.core.catalog.tool import Tool
 from tool_search.search import JudgedQuery, ToolSearchIndex, build_index
 from tool_search.search.learned import (
@@ -37,6 +37,7 @@ from tool_search.search.learned import (
     merge_evidence,
     with_votes,
 )
+from tool_search.search.learned_maps import LearnedMaps, MeaningVotes
 from tool_search.search.vectors.embedder import load_embedder
 
 OTHERS = ("ultratool_zh2en",)
@@ -222,6 +223,128 @@ def _seconds(index: ToolSearchIndex, query: str) -> float:
     return time.perf_counter() - start
 
 
+class Kind(NamedTuple):
+    """What a search uses of the evidence: votes, the learned map, or both."""
+
+    votes: bool
+    has_map: bool
+
+    def __str__(self) -> str:
+        return ("both" if self.votes else "map") if self.has_map else "votes"
+
+
+KINDS = (Kind(True, False), Kind(False, True), Kind(True, True))
+SIZES = (10, 30, 100, 300, 1_000)
+USERS = 20
+DAYS = 30.0
+
+
+class MapAlone(MeaningVotes):
+    """A learned map without votes."""
+
+    def __call__(self, query: str, find: Callable[[str], Tool | None]) -> dict[str, float]:
+        """Return no votes."""
+        del query, find
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taught:
+    """A half of a set, taught by users over some days.
+
+    Attributes:
+        each: The set.
+        queries: The evidence.
+        maps: The learned maps of it; trained.
+        tools: The tools that were taught.
+        second: The other half, and the users who ask it.
+    """
+
+    each: Learnable
+    queries: LearnedQueries
+    maps: LearnedMaps
+    tools: frozenset[str]
+    second: Sequence[tuple[int, str]]
+
+    @classmethod
+    def teach(cls, each: Learnable, searches: int, seed: int) -> Taught:
+        """Return the set with its first searches taught, and its map trained."""
+        chance, maps = random.Random(2_000 + seed), LearnedMaps()
+        first, second = each.halves(seed)
+        asked = first[:searches]
+        noting = with_votes(each.index, maps.votes(LearnedQueries(()), now=NOW, source=""))
+        found: list[Evidence] = []
+        for number, place in enumerate(asked):
+            query = each.queries[place].query
+            first_names(noting, query)
+            days = DAYS * (1 - number / len(asked))
+            user = f"user{chance.randrange(USERS):02}"
+            for name in sorted(set(each.queries[place].relevant) & set(each.found[place])):
+                found += evidence_of(
+                    query,
+                    name,
+                    now=NOW - days * DAY_S,
+                    source=user,
+                    vector=maps.vector_of(query),
+                )
+        queries = LearnedQueries(merge_evidence((), found).values())
+        maps.use(queries)
+        taught = cls(
+            each=each,
+            queries=queries,
+            maps=maps,
+            tools=frozenset(entry.tool for entry in found),
+            second=[(place, f"user{chance.randrange(USERS):02}") for place in second],
+        )
+        taught.wait()
+        return taught
+
+    def wait(self) -> None:
+        """Search until a map is trained, if one will be."""
+        first_names(self.index(KINDS[2], self.second[0][1]), self.each.queries[0].query)
+        while self.maps.is_training:
+            time.sleep(0.01)
+
+    def index(self, kind: Kind, user: str) -> ToolSearchIndex:
+        """Return the index of the set for the searches of a user."""
+        if not kind.has_map:
+            return with_votes(self.each.index, self.queries.at(NOW, user))
+        made = MeaningVotes if kind.votes else MapAlone
+        return with_votes(self.each.index, made(self.maps, self.queries, now=NOW, source=user))
+
+    def rises(self, kind: Kind) -> tuple[float, float, int]:
+        """Return the rise of recall, that of tools never taught, and the number of those."""
+        every, untaught = [], []
+        for place, user in self.second:
+            names = first_names(self.index(kind, user), self.each.queries[place].query)
+            rise = self.each.recall(place, names) - self.each.recall(place, self.each.found[place])
+            every.append(rise)
+            if self.tools.isdisjoint(self.each.queries[place].relevant):
+                untaught.append(rise)
+        return statistics.fmean(every), statistics.fmean(untaught or [0.0]), len(untaught)
+
+
+def print_meaning(sets: Sequence[Learnable], halvings: int, sizes: Sequence[int]) -> None:
+    """Print the rise by votes, by the map and by both, for numbers of searches."""
+    for size in sizes:
+        sums: dict[str, list[float]] = {str(kind): [] for kind in KINDS}
+        for each in sets:
+            if size > SIZES[0] and len(each.queries) < 2 * SIZES[SIZES.index(size) - 1]:
+                continue
+            row = []
+            taught = [Taught.teach(each, size, seed) for seed in range(halvings)]
+            for kind in KINDS:
+                columns = list(zip(*(one.rises(kind) for one in taught), strict=True))
+                rise, untaught = map(statistics.fmean, columns[:2])
+                sums[str(kind)].append(rise)
+                row.append(f"{kind!s:>6} {rise:+.4f} ({untaught:+.4f})")
+            print(
+                f"{size:5} {each.name:16}", "  ".join(row), f"  untaught {columns[2]}", flush=True
+            )
+        means = {name: statistics.fmean(rises) for name, rises in sums.items() if rises}
+        print(f"{size:5} {'mean':16}", {name: f"{mean:+.4f}" for name, mean in means.items()})
+
+
 def main() -> None:
     """Print the requested table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -232,13 +355,21 @@ def main() -> None:
     parser.add_argument("--age", type=float, default=0.0, help="days the evidence is spread over")
     parser.add_argument("--choose", action="store_true", help="try constants, one set left out")
     parser.add_argument("--speed", action="store_true", help="what 10,000 entries cost a query")
+    parser.add_argument("--meaning", action="store_true", help="votes, a learned map, and both")
+    parser.add_argument("--set", action="append", help="a set, instead of all")
+    parser.add_argument("--size", action="append", type=int, help="a number of searches")
+    parser.add_argument("--halvings", type=int, default=HALVINGS)
     options = parser.parse_args()
-    settings = SearchSettings(engine=options.engine)
+    # A busy machine must not make it a search by words.
+    settings = SearchSettings(engine=options.engine, embedding=EmbeddingSettings(query_s=60.0))
     if options.speed:
         print_speed(Learnable.read(options.data / "bfcl", settings))
         return
-    sets = [Learnable.read(options.data / name, settings) for name in (*MACRO, *OTHERS)]
-    if options.choose:
+    names = options.set or (*MACRO, *OTHERS)
+    sets = [Learnable.read(options.data / name, settings) for name in names]
+    if options.meaning:
+        print_meaning(sets, options.halvings, options.size or SIZES)
+    elif options.choose:
         print_choice(sets)
     else:
         print(f"half-life {HALF_LIFE_S / DAY_S:.0f} days")

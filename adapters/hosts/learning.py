@@ -28,16 +28,23 @@ class HostLearning:
     Args:
         store: The store of evidence; None: memory of this object.
         is_shared: False if a user has only what the user's own calls taught.
+        keeps_vectors: True if the vectors of queries are kept.
     """
 
-    def __init__(self, store: EvidenceStore | None = None, *, is_shared: bool = True) -> None:
+    def __init__(
+        self,
+        store: EvidenceStore | None = None,
+        *,
+        is_shared: bool = True,
+        keeps_vectors: bool = False,
+    ) -> None:
         kept = MemoryStore() if store is None else store
-        self._learning = Learning(kept, is_shared=is_shared)
+        self._learning = Learning(kept, is_shared=is_shared, keeps_vectors=keeps_vectors)
         self._thread = LoopThread()
         self._lock = threading.Lock()
         self._process = os.getpid()
         # Memory has nothing to read before the first lesson.
-        self._has_evidence = store is not None
+        self._has_evidence = store is not None or keeps_vectors
         self._readings: dict[str | None, _Reading] = {}
 
     def votes(self, user: str | None = None) -> Votes | None:

@@ -94,7 +94,10 @@ class ToolSearch:
         self._failed: dict[str, float] = {}
         self._host_tools = HostTools(self._warn)
         self._indexes = SharedIndexes(self._config.search)
-        self._learning = HostLearning(store, is_shared=self._config.learning.shared is not False)
+        learning = self._config.learning
+        self._learning = HostLearning(
+            store, is_shared=learning.shared is not False, keeps_vectors=learning.vectors
+        )
         self._services = ViewServices(
             assembler=ToolsAssembler(),
             search=SearchServices(self._config, self._index_of_deferred),

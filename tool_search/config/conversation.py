@@ -19,10 +19,14 @@ class LearningSettings(Settings):
         shared: True if what several users' calls taught counts for others too; False: each
             user has only their own, and all without a name are one. Null: true in a bot,
             false in the proxy, whose users are credentials.
+        vectors: True if the vector of a query is kept with its words, and a map of meaning is
+            learned from the vectors; a reader of the store could turn them back into some words
+            of the query. Only `hybrid` and `semantic` have vectors.
     """
 
     enabled: bool = True
     shared: bool | None = None
+    vectors: bool = False
 
 
 class ToolSearchConfig(Settings, ConversationSettings):

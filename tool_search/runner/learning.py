@@ -13,6 +13,7 @@ from tool_search.core.messages import Notice
 from tool_search.core.services import Lesson, Votes
 from tool_search.errors import StoreError
 from tool_search.search.learned import Evidence, LearnedQueries, evidence_of, source_hash
+from tool_search.search.learned_maps import LearnedMaps
 from tool_search.stores.base import ConversationStore, EvidenceSaltStore, EvidenceStore
 from tool_search.stores.keeping import Backlog, within_patience
 from tool_search.stores.memory import MemoryStore
@@ -50,6 +51,8 @@ class Learning:
         clock: Returns the seconds since 1970.
         backlog: Writes later what the store refuses; without it, the next lesson does.
         is_shared: False if a user has only what the user's own calls taught.
+        keeps_vectors: True if the vectors of queries are kept, and a map of meaning is learned
+            from them.
     """
 
     def __init__(
@@ -59,8 +62,10 @@ class Learning:
         clock: Callable[[], float] = time.time,
         backlog: Backlog | None = None,
         is_shared: bool = True,
+        keeps_vectors: bool = False,
     ) -> None:
         self._is_shared = is_shared
+        self._maps = LearnedMaps() if keeps_vectors else None
         self._of_source: dict[str, LearnedQueries] = {}
         self._store: EvidenceStore = store if isinstance(store, EvidenceStore) else MemoryStore()
         self._clock = clock
@@ -92,6 +97,8 @@ class Learning:
         except Exception as exc:  # noqa: BLE001  # stores are pluggable: learning must not end a turn
             self._note("evidence cannot be read", exc)
         queries = self._queries if self._is_shared else self._only_of(source)
+        if self._maps is not None:
+            return self._maps.votes(queries, now=self._clock(), source=source)
         return queries.at(self._clock(), source) if len(queries) else None
 
     def _only_of(self, source: str) -> LearnedQueries:
@@ -127,6 +134,7 @@ class Learning:
                 now=now,
                 strength=lesson.strength,
                 definition=lesson.definition,
+                vector="" if self._maps is None else self._maps.vector_of(lesson.query),
             )
         ]
         if not entries:
@@ -194,6 +202,8 @@ class Learning:
             self._queries = LearnedQueries(kept.entries)
         else:
             self._queries = await asyncio.to_thread(LearnedQueries, kept.entries)
+        if self._maps is not None:
+            self._maps.use(self._queries)
         self._of_source.clear()
         self._revision = kept.revision
         if len(kept.entries) >= _MANY_ENTRIES:

@@ -577,9 +577,15 @@ def _learning(
     config: ToolSearchConfig, store: ConversationStore, backlog: Backlog
 ) -> Learning | None:
     """Return what learns of calls; None: the bot does not learn."""
-    is_shared = config.learning.shared is not False
-    is_enabled = config.learning.enabled
-    return Learning(store, backlog=backlog, is_shared=is_shared) if is_enabled else None
+    chosen = config.learning
+    if not chosen.enabled:
+        return None
+    return Learning(
+        store,
+        backlog=backlog,
+        is_shared=chosen.shared is not False,
+        keeps_vectors=chosen.vectors,
+    )
 
 
 def _warning(given: Notice) -> RunnerWarning:

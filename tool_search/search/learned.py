@@ -8,6 +8,8 @@ evidence counts in full in its own searches, and within bounds in those of other
 Pure: the time is an argument, in seconds since 1970.
 """
 
+# Longer than 600 lines: evidence and its votes, whose bounds and constants belong together.
+
 from __future__ import annotations
 
 import math
@@ -88,6 +90,7 @@ class Evidence:
         first: The time of the first success; 0 if an older version did not keep it.
         definition: The tool's definition at the last success, as `definition_sketch` returns
             it; empty if an older version did not keep it.
+        vector: The vector of the query, as `linear_map.to_text` writes it; empty if none is kept.
     """
 
     tool: str
@@ -98,6 +101,7 @@ class Evidence:
     conversation: str = ""
     first: float = 0.0
     definition: str = ""
+    vector: str = ""
 
     @property
     def key(self) -> tuple[str, tuple[str, ...], str]:
@@ -123,6 +127,7 @@ class Evidence:
             strength=min(kept + last.strength, _MAX_STRENGTH),
             first=min(self.first, newer.first),
             definition=last.definition or early.definition,
+            vector=last.vector or early.vector,
         )
 
 
@@ -154,6 +159,7 @@ def evidence_of(
     source: str = "",
     conversation: str = "",
     definition: str = "",
+    vector: str = "",
 ) -> Iterator[Evidence]:
     """Yield the evidence of one success; nothing if the query has no word to store."""
     words = evidence_words(query)
@@ -167,6 +173,7 @@ def evidence_of(
             conversation=conversation,
             first=now,
             definition=definition,
+            vector=vector,
         )
 
 
@@ -398,10 +405,53 @@ class LearnedQueries:
     def __len__(self) -> int:
         return self._size
 
+    @property
+    def entries(self) -> Iterator[Evidence]:
+        """The evidence, in order."""
+        return (entry for answers in self._answers for entry in answers)
+
+    @property
+    def sole_source(self) -> str | None:
+        """The source of all evidence; None if there is none, or another one."""
+        return next(iter(self._used)) if len(self._used) == 1 else None
+
+    def has_source(self, source: str) -> bool:
+        """Return True if there is evidence of a source."""
+        return source in self._used
+
+    def count_of(self, tool: str) -> int:
+        """Return the number of entries of a tool."""
+        return sum(entry.tool == tool for entry in self.entries)
+
     def of_source(self, source: str) -> LearnedQueries:
         """Return the evidence of one source alone."""
-        entries = (entry for answers in self._answers for entry in answers)
-        return LearnedQueries((e for e in entries if e.source == source), voting=self._voting)
+        return LearnedQueries((e for e in self.entries if e.source == source), voting=self._voting)
+
+    def pulls(
+        self, embedder: str, *, now: float, find: Callable[[str], Tool | None]
+    ) -> list[tuple[Evidence, float]]:
+        """Return the evidence with a vector, and the weight of each on a learned map, up to 1.
+
+        A source weighs as an independent one of the vote does, and has at most `max_count` of
+        the whole, unless all is its own.
+
+        Args:
+            embedder: The key of what made the vectors.
+            now: The time in seconds since 1970.
+            find: Returns the tool of a name, or None.
+        """
+        kept = [entry for entry in self.entries if entry.vector.startswith(embedder)]
+        pulls: list[tuple[Evidence, float]] = []
+        sums: dict[str, float] = defaultdict(float)
+        for entry in kept:
+            tool = find(entry.tool)
+            strength = entry.strength_at(now) * self._validity(entry, tool) if tool else 0.0
+            weight = min(strength, 1.0) * (self._weigh(entry) if len(self._used) > 1 else 1.0)
+            if weight:
+                pulls.append((entry, weight))
+                sums[entry.source] += weight
+        most = (self._voting.max_count if len(self._used) > 1 else 1.0) * len(kept)
+        return [(entry, weight * min(1.0, most / sums[entry.source])) for entry, weight in pulls]
 
     def votes(
         self, query: str, *, now: float, find: Callable[[str], Tool | None], source: str = ""

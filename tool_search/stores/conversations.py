@@ -108,7 +108,11 @@ def _hashes(
 def evidence_object(entry: Evidence) -> dict[str, Any]:
     """Return a piece of evidence as JSON values."""
     at = datetime.fromtimestamp(entry.at, UTC).isoformat()
-    known = {"source": entry.source, "conversation": entry.conversation}
+    known = {
+        "source": entry.source,
+        "conversation": entry.conversation,
+        "vector": entry.vector,
+    }
     return {
         "tool": entry.tool,
         "words": list(entry.words),

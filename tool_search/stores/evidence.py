@@ -144,10 +144,13 @@ class StoredEvidence(Sections, ABC):
 def evidence_of_row(row: Sequence[Any]) -> Evidence | None:
     """Return an entry of the fields of `Evidence` in a store's order, if it is one.
 
-    Older versions kept neither the time of the first success nor the definition.
+    Older versions kept neither the time of the first success, nor the definition, nor a vector.
     """
-    tool, words, at, strength, source, conversation, first, definition = [*row, 0.0, ""][:8]
-    texts = (tool, *words, source, conversation, definition) if isinstance(words, list) else (None,)
+    fields = [*row, *(0.0, "", "")[max(len(row) - 6, 0) :]][:9]
+    tool, words, at, strength, source, conversation, first, definition, vector = fields
+    texts = (None,)
+    if isinstance(words, list):
+        texts = (tool, *words, source, conversation, definition, vector)
     if not all(isinstance(text, str) for text in texts):
         return None
     if not all(isinstance(number, float) for number in (at, strength, first)):
@@ -163,6 +166,7 @@ def evidence_of_row(row: Sequence[Any]) -> Evidence | None:
         conversation=conversation,
         first=first,
         definition=definition,
+        vector=vector,
     )
 
 

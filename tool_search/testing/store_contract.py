@@ -316,7 +316,7 @@ class EvidenceContract(_Contract):
         async with self.open_store() as store:
             added = {
                 success_of("get_forecast", "天气", "北京"),
-                success_of("send_mail", "write", "mail"),
+                replace(success_of("send_mail", "write", "mail"), vector="5f:AH+B"),
             }
             await store.add_evidence(sorted(added, key=lambda entry: entry.tool))
             assert await _evidence_in(store) == added

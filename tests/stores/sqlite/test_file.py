@@ -171,7 +171,7 @@ async def test_a_file_of_version_4_goes_on(path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.executescript(
         "ALTER TABLE evidence DROP COLUMN first; ALTER TABLE evidence DROP COLUMN definition;"
-        "DROP TABLE turn_lock; PRAGMA user_version = 4"
+        "ALTER TABLE evidence DROP COLUMN vector; DROP TABLE turn_lock; PRAGMA user_version = 4"
     )
     connection.close()
     for _ in range(2):

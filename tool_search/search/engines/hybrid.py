@@ -29,7 +29,7 @@ from tool_search.search.engines.script_scores import ScriptScores
 from tool_search.search.engines.semantic import SemanticEngine
 from tool_search.search.index.explanation import Reasons, ScorePart, SideName
 from tool_search.search.index.filter import Lexicon
-from tool_search.search.index.ranking import Scores
+from tool_search.search.index.ranking import Meaning, Scores
 from tool_search.search.index.storage import DocumentIds
 from tool_search.search.text.query import query_terms
 from tool_search.search.text.scripts import ALL_SCRIPTS, CJK, script_of
@@ -47,6 +47,8 @@ _CHANCE = 0.3
 # Beside tools in the query's own language, meaning alone is worth this share of words and
 # meaning together: no tool has all words of a query, and most have a part of its meaning.
 _MEANING_ALONE = 0.7
+# The share of a learned change of meaning, beside words; chosen in `benchmarks/learning.md`.
+_MOVED = 0.4
 # Boosts are computed for so many tools, the best by their words; later ones keep their order.
 _MAX_BOOSTED = 100
 
@@ -177,6 +179,11 @@ class HybridEngine:
     def near_word(self, word: str, may_find: Callable[[int], bool]) -> str | None:
         """Return the word that another is a typing error of; see `Bm25Engine.near_word`."""
         return self._lexical.near_word(word, may_find)
+
+    def moved(self, query: str, meaning: Meaning) -> NDArray[np.float64] | None:
+        """Return what a learned map adds to each score; see `MovesMeaning`."""
+        moves = self._semantic.moved(query, meaning)
+        return None if moves is None else _MOVED * moves
 
     def _has_translation(self, word: str, has_tool: Callable[[Iterable[int]], bool]) -> bool:
         english = in_english(word).split()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from threading import Lock, Thread
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from tool_search.core.catalog.tool import Tool
 from tool_search.errors import SearchError
 from tool_search.search.engines.options import EngineOptions
 from tool_search.search.index.explanation import Reasons, ScorePart
-from tool_search.search.index.ranking import Scores
+from tool_search.search.index.ranking import Meaning, Scores
 from tool_search.search.index.storage import DocumentIds
 from tool_search.search.text.query import query_sentences
 from tool_search.search.vectors.cache import SqliteVectorCache, VectorCache, default_cache_path
@@ -28,13 +29,15 @@ from tool_search.search.vectors.calls import CallLimits, Waiting
 from tool_search.search.vectors.embedder import EmbeddingProgress, load_embedder
 from tool_search.search.vectors.store import ExactVectorStore, VectorStore
 from tool_search.search.vectors.tools import Scale, ToolVectors, name_of, vector_ids
-from tool_search.search.vectors.vectors import Vector
+from tool_search.search.vectors.vectors import Matrix, Vector
 
 __all__ = ["SemanticEngine", "build"]
 
 _log = logging.getLogger(__name__)
 
 _FIT = 1.0
+# The weight of a learned change of meaning; chosen in `benchmarks/learning.md`.
+_MOVED = 1.5
 # The limit for stores of others; results beyond it are not relevant.
 _MAX_CANDIDATES = 1_000
 # Of one tool: the whole text, and each of three scripts.
@@ -160,6 +163,34 @@ class SemanticEngine:
             Reasons((ScorePart("meaning", 1.0, float(values[doc_id]) / (most or 1.0)),))
             for doc_id in doc_ids
         ]
+
+    def moved(self, query: str, meaning: Meaning) -> NDArray[np.float64] | None:
+        """Return what a learned map adds to each score; see `MovesMeaning`."""
+        store, places, scale = self._embedded.store, self._embedded.places, self._embedded.scale
+        # A store of others gives the nearest to unit vectors alone.
+        if scale is None or not isinstance(store, ExactVectorStore):
+            return None
+        try:
+            vector = self._vectors.of_query(query)
+        except SearchError:
+            # `scores` has met the same failure.
+            return None
+        identity = self._vectors.identity
+        catalog = partial(self._catalog, store, places)
+        found = meaning.learned_map(query, vector, embedder=identity, catalog=catalog)
+        if found is None:
+            return None
+        taken = places >= 0
+        changes = np.zeros(len(places))
+        changes[taken] = store.similarities(found.moved(vector))[places[taken]]
+        return np.clip(_MOVED / (scale.fit - scale.noise) * changes, -1.0, 1.0)
+
+    def _catalog(
+        self, store: ExactVectorStore, places: NDArray[np.intp]
+    ) -> tuple[list[Tool], Matrix]:
+        """Return the tools that have vectors, with the vectors as rows."""
+        entered = [(doc_id, tool) for doc_id, tool in self.doc_ids.taken() if places[doc_id] >= 0]
+        return [tool for _, tool in entered], store.rows(places[[doc_id for doc_id, _ in entered]])
 
     def unmatched(self, _query: str, _has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """Return nothing: a meaning has no words."""

@@ -225,6 +225,8 @@ def explain_hits(
         reasons = engine.reasons(scored.text, doc_ids)
     boosts = engine.boosts(scored.text, doc_ids)
     learned = dict(scored.voted)
+    if scored.moves is not None:
+        learned = {d: learned.get(d, 0.0) + float(scored.moves[d]) for d in doc_ids}
     for doc_id, why, boost in zip(doc_ids, reasons, boosts, strict=True):
         tool = engine.doc_ids.tools[doc_id]
         if tool is None:

@@ -36,7 +36,16 @@ if TYPE_CHECKING:
     from tool_search.search.index.explanation import Explanation
     from tool_search.search.index.scores import Values
 
-__all__ = ["RankedIndex", "Scorer", "Scores", "Votes", "WeakVote", "attainable"]
+__all__ = [
+    "Meaning",
+    "MovesMeaning",
+    "RankedIndex",
+    "Scorer",
+    "Scores",
+    "Votes",
+    "WeakVote",
+    "attainable",
+]
 
 _MAX_QUERIES = 16
 _MAX_UNMATCHED = 12
@@ -144,6 +153,38 @@ class _KnowsNearWords(Protocol):
     """An engine that knows the words of the tools' texts."""
 
     def near_word(self, word: str, may_find: Callable[[int], bool]) -> str | None: ...
+
+
+class MeaningMap(Protocol):
+    """A learned change of similarities; see `LearnedMap`."""
+
+    def moved(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the vector whose similarity to a tool is the change."""
+        ...
+
+
+class Meaning(Protocol):
+    """Votes that have a learned map of meaning; see `MeaningVotes`."""
+
+    def learned_map(
+        self,
+        query: str,
+        vector: NDArray[np.float32],
+        *,
+        embedder: str,
+        catalog: Callable[[], tuple[Sequence[Tool], NDArray[np.float32]]],
+    ) -> MeaningMap | None:
+        """Return the map for a search; None if there is none."""
+        ...
+
+
+@runtime_checkable
+class MovesMeaning(Protocol):
+    """An engine with vectors, which a learned map moves."""
+
+    def moved(self, query: str, meaning: Meaning) -> NDArray[np.float64] | None:
+        """Return what the map adds to each score, by document id; None if there is no map."""
+        ...
 
 
 class _Found(NamedTuple):
@@ -347,6 +388,8 @@ class RankedIndex:
         text, reported_text = (passed.text, passed.reported_text) if passed else (query, query)
         values, attainable, scripts = self._engine.scores(text)
         may = passed.mask(len(values), is_allowed) if passed else is_allowed
+        # No map makes sense of what fits no tool at all.
+        moves = self._moves(text) if attainable > 0 and max_score(values) > 0 else None
         voted = self._collect_votes(text, may)
         has_scores = attainable > 0 or bool(voted) or bool(passed and passed.always_hits)
         if self._min_relevance >= _EXACT or not has_scores:
@@ -362,15 +405,26 @@ class RankedIndex:
                 values[doc_id] = score
         else:
             floor = max(floor, _MIN_SHARE_OF_BEST * max_score(values))
+        if moves is not None:
+            values, moves = _move(values, moves, may, attainable, floor)
         voted = _add_votes(values, voted, attainable, floor)
         if not passed:
-            return ScoredTools(text, reported_text, values, attainable, floor, voted)
+            return ScoredTools(text, reported_text, values, attainable, floor, voted, moves=moves)
         # What operators ask for keeps its own score, so that no score depends on the floor.
         asked = {doc_id: values[doc_id] for doc_id in passed.always_hits}
         values = drop_below(values, floor)
         for doc_id, score in asked.items():
             values[doc_id] = max(score, _MIN_SHARE * attainable)
-        return ScoredTools(text, reported_text, values, attainable, 0.0, voted, passed.always_hits)
+        return ScoredTools(
+            text, reported_text, values, attainable, 0.0, voted, passed.always_hits, moves
+        )
+
+    def _moves(self, text: str) -> NDArray[np.float64] | None:
+        """Return what a learned map adds to the scores, as shares of the attainable one."""
+        if self._votes is None or not hasattr(self._votes, "learned_map"):
+            return None
+        meaning: Meaning = self._votes
+        return self._engine.moved(text, meaning) if isinstance(self._engine, MovesMeaning) else None
 
     def _collect_votes(self, text: str, may: Sequence[bool] | None) -> list[tuple[int, float]]:
         """Return votes by document id, for tools of this index that may be found."""
@@ -458,6 +512,27 @@ class RankedIndex:
             for (doc_id, score), tool in zip(best.items(), tools, strict=True)
             if tool is not None
         )
+
+
+def _move(
+    values: Values,
+    moves: NDArray[np.float64],
+    may: Sequence[bool] | None,
+    attainable: float,
+    floor: float,
+) -> tuple[Values, NDArray[np.float64]]:
+    """Return scores that a learned map has moved, and the shares that were added.
+
+    What is a hit without the map is one with it.
+    """
+    import numpy as np  # noqa: PLC0415 - only engines with vectors have maps
+
+    before = np.asarray(values, np.float64)
+    least = np.where((before > 0) & (before >= floor), max(floor, _MIN_SHARE * attainable), 0.0)
+    after = np.maximum(before + moves * attainable, least)
+    if may is not None:
+        after = after * np.asarray(may)
+    return after, (after - before) / attainable
 
 
 def _add_votes(

@@ -47,6 +47,7 @@ class ScoredTools(NamedTuple):
         floor: The lowest score of a hit.
         voted: Learned votes by document id, as shares of `attainable`.
         always_hits: Document ids that operators let through whatever their score.
+        moves: What a learned map adds by document id, as shares of `attainable`; None: no map.
     """
 
     text: str
@@ -56,6 +57,7 @@ class ScoredTools(NamedTuple):
     floor: float
     voted: Sequence[tuple[int, float]] = ()
     always_hits: frozenset[int] = frozenset()
+    moves: NDArray[np.float64] | None = None
 
 
 def relevance(share: float) -> float:

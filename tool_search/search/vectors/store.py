@@ -97,6 +97,12 @@ class ExactVectorStore:
             raise KeyError(name)
         return place
 
+    def rows(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the vectors at some places."""
+        import numpy as np  # noqa: PLC0415 - only who asks pays for it
+
+        return np.concatenate(self._blocks)[places]
+
     def similarities(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the similarity of every vector, by place; 0 at a free place."""
         import numpy as np  # noqa: PLC0415 - only who asks pays for it

@@ -197,6 +197,11 @@ class ToolVectors:
         self._cache = cache
         self._recent = _RecentVectors()
 
+    @property
+    def identity(self) -> str:
+        """The name of what the vectors depend on."""
+        return f"{self._embedder.identity} {self._embedder.dimensions}"
+
     def of_tools(
         self,
         tools: Iterable[Tool],

@@ -482,7 +482,7 @@ def _by_member(entries: Iterable[Evidence]) -> dict[str, Evidence]:
 def _written(entries: Sequence[Evidence]) -> str:
     """Return the entries of a tool as JSON in ASCII; empty without entries."""
     fields = [
-        [list(e.words), e.at, e.strength, e.source, e.conversation, e.first, e.definition]
+        [list(e.words), e.at, e.strength, e.source, e.conversation, e.first, e.definition, e.vector]
         for e in entries
     ]
     return json.dumps(fields) if fields else ""

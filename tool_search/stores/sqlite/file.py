@@ -25,7 +25,7 @@ operating system writes it. The end of the process loses nothing with any of the
 
 _SMALL_BYTES = 32_000_000
 _SWEEP_EVERY_S = 60.0
-_VERSION = 6
+_VERSION = 7
 _APPLICATION = int.from_bytes(b"tool", "big")
 # Version 1 had the statements up to `revision`, and histories inside the records.
 _SCHEMA = """
@@ -88,6 +88,7 @@ _SCHEMA_6 = """
 ALTER TABLE evidence ADD COLUMN first REAL NOT NULL DEFAULT 0.0;
 ALTER TABLE evidence ADD COLUMN definition TEXT NOT NULL DEFAULT ''
 """
+_SCHEMA_7 = "ALTER TABLE evidence ADD COLUMN vector TEXT NOT NULL DEFAULT ''"
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
@@ -286,7 +287,8 @@ class SQLiteFile:
                 "name another store.path",
                 fault="newer",
             )
-        for since, schema in ((3, _SCHEMA), (4, _SCHEMA_4), (5, _SCHEMA_5), (6, _SCHEMA_6)):
+        later = (_SCHEMA_4, _SCHEMA_5, _SCHEMA_6, _SCHEMA_7)
+        for since, schema in ((3, _SCHEMA), *enumerate(later, 4)):
             for statement in schema.split(";") if version < since else ():
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")

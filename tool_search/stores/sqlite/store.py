@@ -61,7 +61,7 @@ _SET_REVISION = """
 INSERT INTO used VALUES (?1, ?2, ?3) ON CONFLICT (key) DO UPDATE SET at = ?2, revision = ?3
 """
 _EVIDENCE = """
-SELECT tool, words, at, strength, source, conversation, first, definition FROM evidence
+SELECT tool, words, at, strength, source, conversation, first, definition, vector FROM evidence
 """
 _COUNT_EVIDENCE = "UPDATE revision SET number = number + 1"
 _DELETE_EVIDENCE = "DELETE FROM evidence WHERE tool = ? AND words = ? AND source = ?"
@@ -337,7 +337,7 @@ class SQLiteStore(UnbrokenSections, StoreCore):
         gone = [_evidence_key(entry) for key, entry in known.items() if key not in staying]
         self._connection.executemany(_DELETE_EVIDENCE, gone)
         self._connection.executemany(
-            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     *_evidence_key(entry),
@@ -347,6 +347,7 @@ class SQLiteStore(UnbrokenSections, StoreCore):
                     entry.level,
                     entry.first,
                     entry.definition,
+                    entry.vector,
                 )
                 for key, entry in staying.items()
                 if known.get(key) != entry
