@@ -52,7 +52,7 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
     "best sentence": {f"{_BM25}.query_sentences": _none},
     "words of the name that are covered": {f"{_BM25}._NAME_COVERED": 0.0},
     "words of the text that are covered": {f"{_BM25}._TEXT_COVERED": 0.0},
-    "synonyms of an unknown action": {f"{_BM25}.synonyms_of": _none},
+    "synonyms of a verb": {f"{_BM25}.synonyms_of": _none},
     "quotations count less": {f"{_QUERY}._QUOTED": 1.0},
     "numbers count less": {f"{_QUERY}._NUMBER": 1.0},
     "single characters of Chinese": {f"{_BM25}.drop_lone": lambda values, *_: values},

@@ -1,10 +1,9 @@
 """The default engine: BM25F over the fields of a definition, without a model.
 
 Each field's term frequency is divided by the field's length norm, the fields are added
-with their weights, and only the sum is saturated. A verb that no tool has stands for its
-synonyms. A request of several sentences is scored as a whole and by its best sentence.
-Among tools with close scores, a tool is boosted if the query covers more of its name and
-description.
+with their weights, and only the sum is saturated. A verb counts half for its synonyms. A
+request of several sentences is scored as a whole and by its best sentence. Among tools with
+close scores, a tool is boosted if the query covers more of its name and description.
 
 The path of a query: `views` adds up the postings of its words, `best_of` compares tools of
 several scripts, `boosts` looks at the words of those that can still be among the best.
@@ -128,14 +127,12 @@ class _Part(NamedTuple):
         term: The term itself, or a synonym of it.
         posting: The tools that have it.
         weight: The factor of its impacts.
-        groups: The scripts for whose tools it adds to the score.
     """
 
     asked: str
     term: str
     posting: Posting
     weight: float
-    groups: int = ALL_SCRIPTS
 
 
 class Bm25Engine:
@@ -222,26 +219,20 @@ class Bm25Engine:
     def views(self, query: str) -> list[ScriptScores]:
         """Return the scores once for the tools of each script of the catalog.
 
-        Words that no tool of the script has count as the catalog's rarest, and their
-        synonyms in other languages are searched.
+        Words that no tool of the script has count as the catalog's rarest.
         """
         whole, sentences = self._read(query)
-        sums: dict[tuple[str, ...], Values] = {}
+        parts = self._parts(whole)
+        values = self._sum(whole, parts)
+        if sentences:
+            weighted = [(part.posting, part.weight) for part in parts]
+            own = [_places(parts, sentence) for sentence in sentences]
+            values = with_best(values, weighted, own, self.scripts)
         views = []
-        found = self._parts(whole)
         for group in self.scripts.groups or (OTHER,):
-            parts = [part for part in found if part.groups & group]
-            # Scripts that share the synonyms share the scores.
-            key = tuple([part.term for part in parts if part.asked != part.term])
-            if key not in sums:
-                sums[key] = self._sum(whole, parts)
-                if sentences:
-                    weighted = [(part.posting, part.weight) for part in parts]
-                    own = [_places(parts, sentence) for sentence in sentences]
-                    sums[key] = with_best(sums[key], weighted, own, self.scripts)
             most, share = self._reach(whole, group)
             most += max((self._reach(each, group)[0] for each in sentences), default=0.0)
-            views.append(ScriptScores(group, Scores(sums[key], most), share))
+            views.append(ScriptScores(group, Scores(values, most), share))
         return views
 
     def _read(self, query: str) -> tuple[QueryTerms, list[QueryTerms]]:
@@ -257,9 +248,8 @@ class Bm25Engine:
         return (replace(whole, weights=weights) if sentences else whole), sentences
 
     def _parts(self, terms: QueryTerms) -> list[_Part]:
-        """Return everything that adds to the scores of the tools of some script."""
+        """Return everything that adds to the scores of tools."""
         found, weights, size = list[_Part](), terms.weights, len(self.doc_ids)
-        everywhere = sum(self.scripts.groups) or OTHER
         if len(terms.pieces) + len(terms.stop_words) <= _MAX_NAME_WORDS:
             # Only names have stop words as terms: `get me` means github_get_me.
             words = terms.forms | terms.stop_words
@@ -269,7 +259,7 @@ class Bm25Engine:
                     named = array("d", [one for one in posting if self._is_named(int(one), words)])
                     found += [_Part(word, word, named, _STOP_WORD * idf)] if named else []
         for term, weight in weights.items():
-            posting, idf, groups = self._entry(term, terms)
+            posting, idf, _ = self._entry(term, terms)
             if posting:
                 found.append(_Part(term, term, posting, weight * idf))
             found += [
@@ -277,9 +267,6 @@ class Bm25Engine:
                 for other in self._kin_of(term, terms)
                 if (own := self._terms[other].posting)
             ]
-            missing = everywhere & ~groups
-            if not missing:
-                continue
             postings = {
                 other: own
                 for other in synonyms_of(term)
@@ -288,11 +275,7 @@ class Bm25Engine:
             # They are as common as they are together: a rare synonym is not a rare wish.
             having = min(sum(map(len, postings.values())), size)
             value = weight * _RELATED * _idf(having, size)
-            found += [
-                _Part(term, other, own, value, there)
-                for other, own in postings.items()
-                if (there := self._terms[other].groups & missing)
-            ]
+            found += [_Part(term, other, own, value) for other, own in postings.items()]
         return found
 
     def _entry(self, term: str, terms: QueryTerms) -> _KnownTerm:
@@ -442,14 +425,14 @@ class Bm25Engine:
         views = [view for view in self.views(query) if view.group & scripts]
         found = []
         for doc_id in doc_ids:
-            tool, (group, scores, _) = self.doc_ids.tools[doc_id], self._best_view(views, doc_id)
+            tool, scores = self.doc_ids.tools[doc_id], self._best_view(views, doc_id).scores
             score = float(scores.values[doc_id])
             if tool is None or not score or scores.attainable <= 0:
                 found.append(Reasons((ScorePart("words", 1.0, 0.0),)))
                 continue
             words = WordSums(scores.attainable)
             fields = field_contributions(tool, self._segmenter)
-            for word, value, part in self._counted(query, group, doc_id, score):
+            for word, value, part in self._counted(query, doc_id, score):
                 instead = None if part.term == part.asked else part.term
                 words.add(word, value, fields[part.term], instead)
             found.append(
@@ -457,9 +440,7 @@ class Bm25Engine:
             )
         return found
 
-    def _counted(
-        self, query: str, group: int, doc_id: int, score: float
-    ) -> Iterator[tuple[str, float, _Part]]:
+    def _counted(self, query: str, doc_id: int, score: float) -> Iterator[tuple[str, float, _Part]]:
         """Yield what adds to a tool's score: the words of a query, and of its best sentence."""
         whole, sentences = self._read(query)
         written = {
@@ -468,7 +449,7 @@ class Bm25Engine:
             for term in (*piece.words, *piece.compounds)
             if not piece.is_cjk
         }
-        parts = [part for part in self._parts(whole) if part.groups & group]
+        parts = self._parts(whole)
         values = [part.weight * _impact(part.posting, doc_id) for part in parts]
         counted = list(range(len(parts)))
         if sentences and score > math.fsum(values) * _ROUNDED:
