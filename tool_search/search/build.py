@@ -314,7 +314,5 @@ def _check_names(tools: Sequence[Tool]) -> None:
 
 
 def _content_key(tools: Sequence[Tool], options_key: str) -> str:
-    digest = hashlib.sha256(options_key.encode())
-    for fingerprint in sorted(map(attrgetter("fingerprint"), tools)):
-        digest.update(fingerprint.encode())
-    return digest.hexdigest()
+    fingerprints = sorted(map(attrgetter("fingerprint"), tools))
+    return hashlib.sha256("".join((options_key, *fingerprints)).encode()).hexdigest()

@@ -48,7 +48,7 @@ def one_by_one(tools: list[Tool]) -> dict[str, list[float]]:
 
 def at_once(tools: list[Tool]) -> dict[str, list[float]]:
     found = bulk_postings(DocumentIds(tools).taken(), None)
-    return {term: list(posting) for term, posting in found.items()}
+    return {term: list(posting) for term, posting in Postings.of_flat(found).by_term().items()}
 
 
 @given(texts=st.lists(st.tuples(_TEXTS, _TEXTS, _TEXTS), max_size=8))

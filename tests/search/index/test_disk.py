@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import mmap
 import os
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +18,8 @@ from tool_search import SearchSettings, Tool
 from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.build import _recent
 from tool_search.search.engines import bm25
-from tool_search.search.index.disk import IndexFiles
+from tool_search.search.index.disk import IndexFiles, KeptIndex
+from tool_search.search.index.storage import Postings
 
 QUERIES = (
     "gadget 007",
@@ -101,6 +105,11 @@ def test_auto_is_in_the_cache_folder_of_the_user_for_the_owner_alone(
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+def kept_of(tools: list[Tool]) -> KeptIndex:
+    engine = bm25.Bm25Engine(tools)
+    return KeptIndex(engine.postings.flat(), engine.scripts.found)
+
+
 def _cut(content: bytes) -> bytes:
     return content[: len(content) // 2]
 
@@ -133,11 +142,37 @@ def test_a_damaged_file_is_made_anew_and_said_once(
 def test_a_sound_file_of_other_documents_is_damage(tmp_path: Path) -> None:
     """A checksum does not say that the content is true."""
     files = IndexFiles(tmp_path)
-    postings = bm25.Bm25Engine(tools()).postings.by_term()
-    files.save("key", postings)
-    assert files.load("key", 600) == postings
-    files.save("key", postings)
+    kept = kept_of(tools())
+    files.save("key", kept)
+    loaded = files.load("key", 600)
+    assert loaded is not None
+    assert loaded.scripts == kept.scripts
+    before, after = (Postings.of_flat(each.postings).by_term() for each in (kept, loaded))
+    assert before == after
+    files.save("key", kept)
     assert files.load("key", 10) is None
+
+
+def test_a_file_of_an_earlier_version_is_made_anew(tmp_path: Path, readings: list[int]) -> None:
+    first = started(tmp_path, tools())
+    (file,) = tmp_path.iterdir()
+    sound = file.read_bytes()
+    payload = b'{"terms": 1, "words": 6}\ngadget' + struct.pack("=Qd", 1, 0.5)
+    checksum = hashlib.blake2b(payload, digest_size=32).digest()
+    file.write_bytes(b"tool-search index 2\n" + checksum + payload)
+    again = started(tmp_path, tools())
+    assert again.search(QUERIES[0], limit=9) == first.search(QUERIES[0], limit=9)
+    assert len(readings) == 2
+    assert file.read_bytes() == sound
+
+
+def test_an_index_is_read_where_it_lies(tmp_path: Path) -> None:
+    """Processes that use one file share its memory."""
+    files = IndexFiles(tmp_path)
+    files.save("key", kept_of(tools()))
+    loaded = files.load("key", 600)
+    assert loaded is not None
+    assert isinstance(loaded.postings.entries.obj, mmap.mmap)
 
 
 def test_a_file_that_others_may_write_is_not_read(
@@ -162,9 +197,9 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_the_file(
 
 def test_few_files_are_kept(tmp_path: Path) -> None:
     files = IndexFiles(tmp_path)
-    postings = bm25.Bm25Engine(tools(3)).postings.by_term()
+    kept = kept_of(tools(3))
     for number in range(12):
-        files.save(f"key{number}", postings)
+        files.save(f"key{number}", kept)
     assert len(list(tmp_path.iterdir())) == 8
 
 

@@ -32,7 +32,7 @@ from tool_search import __version__
 from tool_search.core.catalog.tool import Tool
 from tool_search.search.engines.options import EngineOptions
 from tool_search.search.engines.script_scores import ScriptScores, best_of, with_best
-from tool_search.search.index.disk import IndexFiles, catalog_key
+from tool_search.search.index.disk import IndexFiles, KeptIndex, catalog_key
 from tool_search.search.index.filter import Lexicon
 from tool_search.search.index.ranking import Scores, attainable
 from tool_search.search.index.storage import (
@@ -97,6 +97,7 @@ _MAX_NAME_WORDS = 5
 _MAX_NAMES = 200
 _MAX_KEPT = 20_000
 _MAX_ASKED, _MAX_LOOKED_AT = 256, 8
+_FEW_ENTRIES = 16
 _MANY_ENTRIES = 200
 _ROUNDED = 1.0 + 1e-9
 # A smaller catalog is read in less time than a file takes to pay.
@@ -141,20 +142,21 @@ class Bm25Engine:
     Args:
         tools: The tools to search, in any order.
         segmenter: Cuts Chinese; None for characters and bigrams.
-        kept: The postings of exactly these tools; None to read the tools.
+        kept: What was kept of exactly these tools; None to read the tools.
 
     Attributes:
+        postings: The tools of each term.
         scripts: The scripts of the tools.
     """
 
     __slots__ = (
         "_covered",
         "_kin",
-        "_postings",
         "_segmenter",
         "_sequences",
         "_terms",
         "doc_ids",
+        "postings",
         "scripts",
     )
 
@@ -165,16 +167,17 @@ class Bm25Engine:
         tools: Iterable[Tool] = (),
         *,
         segmenter: Segmenter | None = None,
-        kept: dict[str, Posting] | None = None,
+        kept: KeptIndex | None = None,
     ) -> None:
         self._segmenter = segmenter
         with _garbage_collection_off():
             self.doc_ids = DocumentIds(tools)
             if kept is not None:
-                self._postings = Postings.of_terms(kept)
+                self.postings = Postings.of_flat(kept.postings)
+                self.scripts = ToolScripts(kept.scripts)
             else:
-                self._postings = _read_postings(self.doc_ids, segmenter)
-            self.scripts = ToolScripts().changed(left=(), entered=self.doc_ids.taken())
+                self.postings = _read_postings(self.doc_ids, segmenter)
+                self.scripts = ToolScripts().changed(left=(), entered=self.doc_ids.taken())
         # Filled on demand: few tools are ever among the best, or looked through for a phrase.
         size = len(self.doc_ids.tools)
         self._covered: ChunkedArray[CoveredWords | None] = ChunkedArray(repeat(None, size))
@@ -182,14 +185,9 @@ class Bm25Engine:
         self._fill_terms()
 
     @property
-    def postings(self) -> Postings:
-        """The tools of each term."""
-        return self._postings
-
-    @property
     def lexicon(self) -> Lexicon:
         """The tools of each term."""
-        return Lexicon(self._postings, self._sequence, self._segmenter)
+        return Lexicon(self.postings, self._sequence, self._segmenter)
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Bm25Engine:
         """Return the same ranking over changed tools, sharing the unchanged parts."""
@@ -200,7 +198,7 @@ class Bm25Engine:
             [(doc_id, _kept_terms(tool, self._segmenter).impacts) for doc_id, tool in tools]
             for tools in (change.left, change.entered)
         )
-        engine._postings = self._postings.changed(removed=left, added=entered)
+        engine.postings = self.postings.changed(removed=left, added=entered)
         unread = {doc_id: None for doc_id, _ in change.entered}
         engine._covered = self._covered.changed(unread)
         engine._sequences = self._sequences.changed(unread)
@@ -298,7 +296,7 @@ class Bm25Engine:
             return ()
         if terms.language not in self._kin:
             kin: dict[str, list[str]] = {}
-            known = list(self._postings.terms())
+            known = list(self.postings.terms())
             for other, own in zip(known, stems_in(terms.language, known), strict=True):
                 kin.setdefault(own, []).append(other)
             self._kin[terms.language] = kin
@@ -347,7 +345,7 @@ class Bm25Engine:
         boosts = []
         for doc_id in doc_ids:
             name, texts = self._covered_words(doc_id)
-            covered = max((len(of_text & text) / len(text) for text in texts), default=0.0)
+            covered = max([len(of_text & text) / len(text) for text in texts], default=0.0)
             boost = 1.0 + _NAME_COVERED * len(of_name & name) / (len(name) or 1)
             boosts.append(boost + _TEXT_COVERED * covered)
         return boosts
@@ -379,7 +377,7 @@ class Bm25Engine:
         """Return the words of the query that no tool has."""
 
         def known(term: str) -> bool:
-            posting = self._postings.get(term)
+            posting = self.postings.get(term)
             return posting is not None and has_tool(map(int, posting))
 
         return query_terms(query, self._segmenter).unmatched(known)
@@ -399,7 +397,7 @@ class Bm25Engine:
         for form in one_letter_off(word):
             # Hundreds of words that are seldom right: their stems are not kept.
             term = english_stem(form) if form.isascii() else chunk_terms(form)[0][0]
-            posting = islice(self._postings.get(term) or (), _MAX_ASKED)
+            posting = islice(self.postings.get(term) or (), _MAX_ASKED)
             for doc_id in islice(filter(may_find, map(int, posting)), _MAX_LOOKED_AT):
                 found[form] += any(form in text for text in self._covered_words(doc_id).texts)
         best = max(found, key=lambda form: (found[form], form), default="")
@@ -469,7 +467,7 @@ class Bm25Engine:
 
     def _fill_terms(self) -> None:
         """Start a table of terms; the one of an index that changed has other rarities."""
-        know = partial(_know, self._postings, self.scripts, len(self.doc_ids))
+        know = partial(_know, self.postings, self.scripts, len(self.doc_ids))
         self._terms = BoundedCache(know, max_values=_MAX_KEPT, max_chars=2 * MAX_WORD_CHARS)
         self._kin: dict[str, dict[str, list[str]]] = {}
 
@@ -501,16 +499,15 @@ def _groups_of(term: str, posting: Posting, scripts: ToolScripts) -> int:
     own = script_of(term)
     own = CJK_LANGUAGES if own == CJK else own
     maybe = sum(scripts.groups) & (ALL_SCRIPTS if own == OTHER else own)
-    if len(posting) >= _MANY_ENTRIES and has_numpy():
-        import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
-
-        doc_ids = np.frombuffer(posting).astype(np.intp)
-        return int(np.bitwise_or.reduce(scripts.kinds[doc_ids])) & maybe
-    found = 0
-    for entry in posting:
+    is_many, found = len(posting) >= _MANY_ENTRIES and has_numpy(), 0
+    for entry in posting[:_FEW_ENTRIES] if is_many else posting:
         found |= scripts.by_doc_id[int(entry)]
         if found & maybe == maybe:
-            break
+            return maybe
+    if is_many:
+        import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+        found = int(np.bitwise_or.reduce(scripts.kinds[np.asarray(posting).astype(np.intp)]))
     return found & maybe
 
 
@@ -566,7 +563,7 @@ def build(tools: Iterable[Tool], options: EngineOptions) -> Bm25Engine:
         kept = files.load(key, len(listed))
         engine = Bm25Engine(listed, segmenter=segmenter, kept=kept)
     if kept is None:
-        files.save(key, engine.postings.by_term())
+        files.save(key, KeptIndex(engine.postings.flat(), engine.scripts.found))
     return engine
 
 
@@ -574,7 +571,7 @@ def _read_postings(doc_ids: DocumentIds, segmenter: Segmenter | None) -> Posting
     if len(doc_ids) >= _MIN_BULK and has_numpy():
         from tool_search.search.index.bulk import bulk_postings  # noqa: PLC0415 - numpy
 
-        return Postings.of_terms(bulk_postings(doc_ids.taken(), segmenter))
+        return Postings.of_flat(bulk_postings(doc_ids.taken(), segmenter))
     vocabulary = Vocabulary()
     return Postings(
         (doc_id, tool_impacts(tool, segmenter, vocabulary)) for doc_id, tool in doc_ids.taken()

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count, islice, pairwise, repeat
+from collections.abc import Iterable, Sequence
+from itertools import compress, count, islice, repeat
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tool_search.core.catalog.tool import Tool
-from tool_search.search.index.storage import HIGH, Posting
+from tool_search.search.index.storage import HIGH, FlatPostings
 from tool_search.search.text.documents import (
     FIELD_SIGN,
     FIELD_WEIGHTS,
@@ -46,23 +46,30 @@ _B = np.array([norm.b for norm in _NORMS])
 _TYPICAL = np.array([norm.typical_length for norm in _NORMS])
 
 
-def bulk_postings(
-    tools: Iterable[tuple[int, Tool]], segmenter: Segmenter | None
-) -> dict[str, Posting]:
-    """Return the postings of tools by term.
+def bulk_postings(tools: Iterable[tuple[int, Tool]], segmenter: Segmenter | None) -> FlatPostings:
+    """Return the postings of tools.
 
     Args:
         tools: Document ids, ascending, and their tools.
         segmenter: Cuts Chinese; None for characters and bigrams.
     """
-    words, postings = _NumberedWords(), _GrowingPostings()
-    left = iter(tools)
+    words, left = _NumberedWords(), iter(tools)
+    blocks: list[tuple[_Numbers, NDArray[np.float64]]] = []
     while block := list(islice(left, _BLOCK)):
         terms, fields, ones = _read_block(block, words, segmenter)
         doc_ids = np.array([doc_id for doc_id, _ in block])
-        postings.add(terms, fields, ones, doc_ids, words.terms)
+        blocks.append(_entries(terms, fields, ones, doc_ids))
+    if not blocks:
+        return FlatPostings((), array("q", (0,)), memoryview(array("d")))
+    numbers, entries = map(np.concatenate, zip(*blocks, strict=True))
+    # Stable: the ids of a term stay ascending.
+    order = numbers.argsort(kind="stable")
+    counts = np.bincount(numbers, minlength=len(words.terms))
     # A term beyond the bounds of its tool has a number and no tool.
-    return {term: posting for term, posting in postings.by_term.items() if posting}
+    has_tools = counts > 0
+    starts = np.concatenate(([0], counts[has_tools].cumsum()))
+    kept = tuple(compress(words.terms, has_tools.tolist()))
+    return FlatPostings(kept, starts.data, entries[order].data.cast("B").cast("d"))
 
 
 class _NumberedWords(dict[str, int]):
@@ -178,47 +185,18 @@ def _is_special(
     return found
 
 
-class _GrowingPostings:
-    """Postings to which tools are added in blocks.
-
-    Attributes:
-        by_term: The postings.
-    """
-
-    def __init__(self) -> None:
-        self.by_term: dict[str, Posting] = {}
-        self._by_number: list[Posting] = []
-
-    def add(
-        self,
-        terms: _Numbers,
-        fields: _Numbers,
-        ones: NDArray[np.float64],
-        doc_ids: _Numbers,
-        numbers: Mapping[str, int],
-    ) -> None:
-        """Add the occurrences of terms in fields."""
-        for term in islice(numbers, len(self._by_number), None):
-            posting = self.by_term[term] = array("d")
-            self._by_number.append(posting)
-        # Sorted by term, tool and field: as a dictionary would add them.
-        keys = terms * len(ones) + fields
-        keys.sort()
-        terms, fields = np.divmod(keys, len(ones))
-        tools = fields // MAX_PARTS
-        is_first = np.ones(len(keys), bool)
-        is_first[1:] = (terms[1:] != terms[:-1]) | (tools[1:] != tools[:-1])
-        # One addition after another, in their order, as Python does.
-        frequencies = np.bincount(is_first.cumsum() - 1, ones[fields])
-        impacts = impact_of(frequencies.astype(np.float64, copy=False))
-        entries = doc_ids[tools[is_first]] + (impacts + HIGH - HIGH)
-        terms = terms[is_first]
-        starts = np.flatnonzero(np.diff(terms, prepend=-1))
-        content = memoryview(entries.tobytes())
-        for number, part in zip(terms[starts].tolist(), _parts(content, starts), strict=True):
-            self._by_number[number].frombytes(part)
-
-
-def _parts(content: memoryview, starts: _Numbers) -> Iterator[memoryview]:
-    bounds = chain((starts * 8).tolist(), (len(content),))
-    return (content[start:end] for start, end in pairwise(bounds))
+def _entries(
+    terms: _Numbers, fields: _Numbers, ones: NDArray[np.float64], doc_ids: _Numbers
+) -> tuple[_Numbers, NDArray[np.float64]]:
+    """Return the terms and the entries of a block, from the occurrences of terms in fields."""
+    # Sorted by term, tool and field: as a dictionary would add them.
+    keys = terms * len(ones) + fields
+    keys.sort()
+    terms, fields = np.divmod(keys, len(ones))
+    tools = fields // MAX_PARTS
+    is_first = np.ones(len(keys), bool)
+    is_first[1:] = (terms[1:] != terms[:-1]) | (tools[1:] != tools[:-1])
+    # One addition after another, in their order, as Python does.
+    frequencies = np.bincount(is_first.cumsum() - 1, ones[fields])
+    impacts = impact_of(frequencies.astype(np.float64, copy=False))
+    return terms[is_first], doc_ids[tools[is_first]] + (impacts + HIGH - HIGH)

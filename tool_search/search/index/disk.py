@@ -1,38 +1,43 @@
 """Postings on disk, so that a restart does not read every definition again.
 
 A file has one catalog's postings, under a hash of everything that they depend on. It is
-written aside and then renamed, so processes that share the folder meet whole files alone.
-The format holds numbers and words, nothing that is executed.
+written aside and then renamed, so processes that share the folder meet whole files alone,
+and is mapped into memory as it is: processes share that, too. The format holds numbers and
+words, nothing that is executed.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import math
+import mmap
 import os
 import stat
 import sys
 import time
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import blake2b, sha256
+from itertools import accumulate, pairwise
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tool_search.core.catalog.tool import Tool
 from tool_search.core.values.files import replace_file
-from tool_search.search.index.storage import Posting
+from tool_search.search.index.storage import FlatPostings, uses_numpy
 from tool_search.search.text.documents import tool_terms
 from tool_search.search.text.tokenizer import Segmenter
 
-__all__ = ["IndexFiles", "catalog_key"]
+__all__ = ["IndexFiles", "KeptIndex", "catalog_key"]
 
 _log = logging.getLogger(__name__)
 
-_MAGIC = b"tool-search index 2\n"
+# With the checksum a multiple of eight bytes, as the numbers are read where they lie.
+_MAGIC = b"tool-search index 3    \n"
 _CHECK_BYTES = 32
+_COUNTS = 4
 _MAX_FILES = 8
 _MAX_BYTES = 2**31
 _SUFFIX = ".index"
@@ -49,6 +54,18 @@ _CANARY: Mapping[str, Any] = {
     "description": "Lists closing issues. Удалённые задачи. 查询天气预报 of Café №5.",
     "parameters": {"properties": {"ownerName": {"description": "Names of owners", "enum": ["a1"]}}},
 }
+
+
+class KeptIndex(NamedTuple):
+    """What is kept of an index.
+
+    Attributes:
+        postings: The postings.
+        scripts: The scripts of the tools by document id.
+    """
+
+    postings: FlatPostings
+    scripts: array[int] | memoryview[int]
 
 
 class _DamagedError(Exception):
@@ -69,8 +86,8 @@ class IndexFiles:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder)
 
-    def load(self, key: str, size: int) -> dict[str, Posting] | None:
-        """Return the postings of a catalog; None if there are none.
+    def load(self, key: str, size: int) -> KeptIndex | None:
+        """Return what is kept of a catalog; None if there is nothing.
 
         Args:
             key: The key of the catalog; see `catalog_key`.
@@ -78,8 +95,7 @@ class IndexFiles:
         """
         path = self._path(key)
         try:
-            content = _read_own(path)
-            postings = _unpack(content, size)
+            kept = _unpack(_map_own(path), size)
         except FileNotFoundError:
             return None
         except OSError as exc:
@@ -92,14 +108,13 @@ class IndexFiles:
             return None
         with suppress(OSError):
             os.utime(path)
-        return postings
+        return kept
 
-    def save(self, key: str, postings: Mapping[str, Posting]) -> None:
-        """Keep the postings of a catalog."""
+    def save(self, key: str, kept: KeptIndex) -> None:
+        """Keep the index of a catalog."""
         path = self._path(key)
         try:
-            content = _pack(postings)
-            replace_file(path, content)
+            replace_file(path, _pack(kept))
             self._trim()
         except (OSError, _DamagedError) as exc:
             _log.warning("the index file %s cannot be written: %s", path, exc)
@@ -133,12 +148,11 @@ def catalog_key(tools: Iterable[Tool], recipe: str, segmenter: Segmenter | None 
     # Another stemmer, table or weight reads this tool differently.
     canary = tool_terms(Tool(**_CANARY), segmenter)
     digest = sha256(f"{_MAGIC!r} {recipe} {sys.byteorder} {canary!r}".encode())
-    for tool in tools:
-        digest.update(tool.fingerprint.encode())
+    digest.update("".join(map(attrgetter("fingerprint"), tools)).encode())
     return digest.hexdigest()[:40]
 
 
-def _read_own(path: Path) -> bytes:
+def _map_own(path: Path) -> memoryview:
     with path.open("rb") as file:
         found = os.fstat(file.fileno())
         # A file that somebody else can write may say what they like of the tools.
@@ -146,54 +160,58 @@ def _read_own(path: Path) -> bytes:
             found.st_uid != os.geteuid() or found.st_mode & _WRITABLE_BY_OTHERS
         ):
             raise PermissionError("it belongs to another user, or others may write it")
-        if found.st_size > _MAX_BYTES:
+        if not 0 < found.st_size <= _MAX_BYTES:
             raise _DamagedError(f"it has {found.st_size} bytes")
-        return file.read()
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def _pack(postings: Mapping[str, Posting]) -> bytes:
-    terms = list(postings)
+def _pack(kept: KeptIndex) -> bytes:
+    (terms, starts, entries), scripts = kept
     if any("\n" in term for term in terms):
         raise _DamagedError("a term has a line break")
     words = "\n".join(terms).encode()
-    sizes = array("Q", map(len, postings.values()))
-    head = json.dumps({"terms": len(terms), "words": len(words)}).encode() + b"\n"
-    payload = b"".join((head, words, sizes.tobytes(), *(p.tobytes() for p in postings.values())))
+    counts = len(terms), len(entries), len(scripts), len(words)
+    numbers = array("q", (*counts, *starts)).tobytes()
+    payload = b"".join((numbers, entries, scripts, words))
     return _MAGIC + _checksum(payload) + payload
 
 
-def _unpack(content: bytes, size: int) -> dict[str, Posting]:
-    start = len(_MAGIC) + _CHECK_BYTES
-    payload = memoryview(content)[start:]
-    if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : start] != _checksum(payload):
+def _unpack(content: memoryview, size: int) -> KeptIndex:
+    payload = content[len(_MAGIC) + _CHECK_BYTES :]
+    if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : -len(payload)] != _checksum(
+        payload
+    ):
         raise _DamagedError("its checksum is wrong")
     try:
-        head = json.loads(content[start : content.index(b"\n", start)])
-        count, length = int(head["terms"]), int(head["words"])
-        begin = content.index(b"\n", start) + 1 - start
-        words = bytes(payload[begin : begin + length]).decode()
-        sizes, entries = array("Q"), array("d")
-        end = begin + length + 8 * count
-        sizes.frombytes(payload[begin + length : end])
-        entries.frombytes(payload[end:])
-    except (ValueError, KeyError, TypeError) as exc:
+        terms, many, tools, length = payload[: 8 * _COUNTS].cast("q")
+        bounds = tuple(accumulate((8 * _COUNTS, 8 * (terms + 1), 8 * many, 2 * tools, length)))
+        starts, entries, scripts, words = (payload[begin:end] for begin, end in pairwise(bounds))
+        listed = bytes(words).decode().split("\n") if terms else []
+        flat = FlatPostings(listed, starts.cast("q"), entries.cast("d"))
+    except (ValueError, TypeError) as exc:
         raise _DamagedError(f"{type(exc).__name__}: {exc}") from exc
-    return _slice(words.split("\n") if words else [], sizes, entries, size)
-
-
-def _slice(
-    terms: Sequence[str], sizes: Sequence[int], entries: Posting, size: int
-) -> dict[str, Posting]:
-    if len(terms) != len(sizes) or sum(sizes) != len(entries) or 0 in sizes:
+    if bounds[-1] != len(payload) or len(listed) != terms or len(scripts) != 2 * tools:
         raise _DamagedError("its parts do not fit together")
-    if entries and not (math.isfinite(sum(entries)) and min(entries) >= 0 and max(entries) < size):
+    if tools != size or not _is_within(flat, size):
         raise _DamagedError("it names documents that the catalog does not have")
-    postings: dict[str, Posting] = {}
-    place = 0
-    for term, count in zip(terms, sizes, strict=True):
-        postings[term] = entries[place : place + count]
-        place += count
-    return postings
+    return KeptIndex(flat, scripts.cast("H"))
+
+
+def _is_within(flat: FlatPostings, size: int) -> bool:
+    """Return True if no posting is empty or has a document beyond the last."""
+    _, starts, entries = flat
+    if starts[0] != 0 or starts[-1] != len(entries):
+        return False
+    if uses_numpy(size):
+        import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+        values = np.asarray(entries)
+        is_sound = bool((np.diff(np.asarray(starts)) > 0).all())
+        return is_sound and (not len(values) or bool(values.min() >= 0 and values.max() < size))
+    is_sound = all(start < end for start, end in pairwise(starts))
+    if not entries:
+        return is_sound
+    return is_sound and math.isfinite(sum(entries)) and min(entries) >= 0 and max(entries) < size
 
 
 def _checksum(payload: bytes | memoryview) -> bytes:

@@ -112,7 +112,12 @@ def drop_far_below_best(values: Values, scripts: ToolScripts, share: float) -> V
         ]
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
-    return values * (values >= np.array(list(least.values())).take(scripts.kind_numbers))
+    found = np.zeros(len(values))
+    # Most scores are below every bound: the others are few.
+    near = (values >= min(filter(None, least.values()), default=0.0)).nonzero()[0]
+    near = near[values[near] >= np.array(list(least.values()))[scripts.kind_numbers[near]]]
+    found[near] = values[near]
+    return found
 
 
 def _best_in(values: Values, scripts: ToolScripts, group: int) -> float:

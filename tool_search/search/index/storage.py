@@ -12,12 +12,13 @@ never asked for before the server comes or goes again.
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import accumulate, chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast, overload
 
@@ -33,6 +34,7 @@ __all__ = [
     "ChunkedArray",
     "DocumentChange",
     "DocumentIds",
+    "FlatPostings",
     "PersistentMap",
     "Posting",
     "Postings",
@@ -40,6 +42,7 @@ __all__ = [
     "entries_of",
     "has_numpy",
     "sum_impacts",
+    "uses_numpy",
 ]
 
 
@@ -184,10 +187,10 @@ class DocumentIds:
         ordered: list[Tool] = sorted(tools, key=attrgetter("name"))
         self.tools: ChunkedArray[Tool | None] = ChunkedArray(ordered)
         self._free: tuple[int, ...] = ()
+        names = [normalized(tool.name) for tool in ordered]
         by_name: dict[str, tuple[int, ...]] = {}
-        for doc_id, tool in self.taken():
-            key = normalized(tool.name)
-            by_name[key] = (*by_name.get(key, ()), doc_id)
+        for doc_id, name in enumerate(names):
+            by_name[name] = (*by_name[name], doc_id) if name in by_name else (doc_id,)
         # The few tools whose names differ in case alone share an entry.
         self._by_name = PersistentMap(by_name)
 
@@ -205,7 +208,7 @@ class DocumentIds:
         The tool with exactly this name, or else those that differ in case and width alone.
         """
         doc_ids = self._by_name.get(normalized(text)) or ()
-        exact = self._doc_id(text)
+        exact = self._doc_id(text) if doc_ids else None
         return doc_ids if exact is None else (exact,)
 
     def changed(self, *, added: Sequence[Tool], removed: Sequence[str]) -> DocumentChange:
@@ -274,16 +277,32 @@ class DocumentChange(NamedTuple):
     entered: list[tuple[int, Tool]]
 
 
-Posting: TypeAlias = "array[float]"
+Posting: TypeAlias = "array[float] | memoryview[float]"
 """A term's numbers, ascending; none is empty."""
+
+
+class FlatPostings(NamedTuple):
+    """The postings of many terms, one after another, as a file has them.
+
+    Attributes:
+        terms: The terms.
+        starts: The place of each term's first entry; last, the number of entries.
+        entries: The entries.
+    """
+
+    terms: Sequence[str]
+    starts: Sequence[int]
+    entries: memoryview[float]
+
 
 # At this size doubles are one step of 2**-24 apart.
 HIGH = 2.0**28
 """Adding and subtracting it rounds an impact to steps."""
 # The number of changes of a posting that may wait.
 _MAX_PENDING = 32
-# From here on numpy is faster despite the cost of a call.
+# From here on numpy is faster despite the cost of loading it; if it is there, from a few on.
 _MANY_DOCUMENTS = 2_000
+_FEW = 100
 _MANY_ENTRIES = 60
 
 
@@ -295,13 +314,13 @@ class Postings:
             impacts from 0 to 1 - 2**-24.
     """
 
-    __slots__ = ("_terms", "get")
+    __slots__ = ("_entries", "_starts", "_terms", "get")
 
     get: Callable[[str], Posting | None]
     """Returns the posting of a term, or None if no document has it."""
 
     def __init__(self, documents: Iterable[tuple[int, Mapping[str, float]]] = ()) -> None:
-        growing: dict[str, Posting | _PendingChange] = {}
+        growing: dict[str, _Stored] = {}
         added: dict[str, Callable[[float], None]] = {}
         for doc_id, impacts in documents:
             for term, impact in impacts.items():
@@ -313,16 +332,27 @@ class Postings:
                     growing[term] = posting
                     added[term] = posting.append
         self._terms = PersistentMap(growing)
+        self._starts: Sequence[int] = ()
+        self._entries: memoryview[float] = memoryview(array("d"))
         # No change is pending yet.
         self.get = cast("Callable[[str], Posting | None]", growing.get)
 
     @classmethod
-    def of_terms(cls, postings: dict[str, Posting]) -> Postings:
-        """Return an index of these postings, by term."""
+    def of_flat(cls, flat: FlatPostings) -> Postings:
+        """Return an index of these postings, which are not unpacked."""
         made = cls()
-        made._terms = PersistentMap(cast("dict[str, Posting | _PendingChange]", postings))
-        made.get = postings.get
+        numbered: dict[str, _Stored] = dict(zip(flat.terms, range(len(flat.terms)), strict=True))
+        made._terms = PersistentMap(numbered)
+        made._starts, made._entries = flat.starts, flat.entries
+        made.get = made._get_stored
         return made
+
+    def flat(self) -> FlatPostings:
+        """Return every posting, one after another."""
+        postings = self.by_term()
+        starts = array("q", accumulate(map(len, postings.values()), initial=0))
+        entries = memoryview(b"".join(postings.values())).cast("d")
+        return FlatPostings(tuple(postings), starts, entries)
 
     def by_term(self) -> dict[str, Posting]:
         """Return every posting, by term."""
@@ -356,20 +386,27 @@ class Postings:
         for doc_id, impacts in added:
             for term, impact in impacts.items():
                 new[term].append(doc_id + (impact + HIGH - HIGH))
-        find = self._terms.get
-        changes: dict[str, Posting | _PendingChange | None] = {}
+        changes: dict[str, _Stored | None] = {}
         for term, doc_ids in gone.items():
-            changes[term] = _with_change(find(term), doc_ids, new.pop(term, ()))
+            changes[term] = _with_change(self._find(term), doc_ids, new.pop(term, ()))
         for term, entries in new.items():
-            changes[term] = _with_change(find(term), (), entries)
+            changes[term] = _with_change(self._find(term), (), entries)
         postings = Postings()
         postings._terms = self._terms.changed(changes)
-        postings.get = postings._get_changed
+        postings._starts, postings._entries = self._starts, self._entries
+        postings.get = postings._get_stored
         return postings
 
-    def _get_changed(self, term: str) -> Posting | None:
-        """Return the posting of a term; `get` of an index that was changed."""
+    def _find(self, term: str) -> Posting | _PendingChange | None:
+        """Return the posting of a term, or its change that waits."""
         found = self._terms.get(term)
+        if isinstance(found, int):
+            return self._entries[self._starts[found] : self._starts[found + 1]]
+        return found
+
+    def _get_stored(self, term: str) -> Posting | None:
+        """Return the posting of a term; `get` of an index that is flat or was changed."""
+        found = self._find(term)
         if not isinstance(found, _PendingChange):
             return found
         posting = found.apply()
@@ -402,11 +439,15 @@ class _PendingChange(NamedTuple):
         while isinstance(before, _PendingChange):
             waiting.append(before)
             before = before.before
-        posting = before[:]
+        posting = array("d", before)
         while waiting:
             noted = waiting.pop()
             _change(posting, noted.gone, noted.new)
         return posting
+
+
+_Stored: TypeAlias = "Posting | _PendingChange | int"
+"""A posting, one with changes that wait, or the number of one that is flat."""
 
 
 def _with_change(
@@ -423,7 +464,7 @@ def _with_change(
     return noted if depth < _MAX_PENDING else noted.apply()
 
 
-def _change(posting: Posting, gone: Iterable[int], new: Iterable[float]) -> None:
+def _change(posting: array[float], gone: Iterable[int], new: Iterable[float]) -> None:
     """Remove ids from a posting and add numbers, in place."""
     left = set(gone)
     for entry in new:
@@ -449,6 +490,11 @@ def has_numpy() -> bool:
     return True
 
 
+def uses_numpy(size: int) -> bool:
+    """Return True if so many documents are summed by numpy."""
+    return has_numpy() if size >= _MANY_DOCUMENTS else size > _FEW and "numpy" in sys.modules
+
+
 def sum_impacts(
     weighted: Sequence[tuple[Posting, float]], size: int
 ) -> list[float] | NDArray[np.float64]:
@@ -462,7 +508,7 @@ def sum_impacts(
         A list, or an array if the index is large and numpy is installed; the sums are the
         same.
     """
-    if size < _MANY_DOCUMENTS or not has_numpy():
+    if not uses_numpy(size):
         return _sum_in_python(weighted, size)
     if sum(len(posting) for posting, _ in weighted) < _MANY_ENTRIES:
         return _sum_few(weighted, size)
@@ -507,10 +553,11 @@ def entries_of(
     """Return the documents of all postings, and impact * weight in each."""
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
-    entries = np.concatenate([np.frombuffer(posting) for posting, _ in weighted])
+    entries = np.concatenate([np.asarray(posting) for posting, _ in weighted])
     doc_ids = entries.astype(np.intp)
     entries -= doc_ids
-    entries *= np.repeat([weight for _, weight in weighted], [len(p) for p, _ in weighted])
+    weights = np.array([weight for _, weight in weighted])
+    entries *= weights.repeat([len(posting) for posting, _ in weighted])
     return doc_ids, entries
 
 
@@ -535,7 +582,7 @@ def drop_lone(
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
     postings = [*single, *others]
-    doc_ids = np.concatenate([np.frombuffer(posting) for posting in postings]).astype(np.intp)
+    doc_ids = np.concatenate([np.asarray(posting) for posting in postings]).astype(np.intp)
     ones = [1.0] * len(single) + [2.0] * len(others)
     counts = np.bincount(doc_ids, np.repeat(ones, list(map(len, postings))), minlength=len(values))
     values[counts == 1.0] = 0.0

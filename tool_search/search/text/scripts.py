@@ -229,18 +229,19 @@ class ToolScripts:
         scripts: The scripts by document id, 0 for a free id.
 
     Attributes:
-        by_doc_id: The scripts by document id.
+        found: The scripts by document id, each for itself.
+        by_doc_id: The same, those of too few tools joined with others.
         groups: The scripts that at least one tool has.
         kinds_there: The different combinations of scripts that a tool has.
     """
 
     def __init__(self, scripts: Iterable[int] = ()) -> None:
-        self._found = self.by_doc_id = array("H")
-        self._found.extend(scripts)
-        self.kinds_there = tuple(sorted(frozenset(self._found)))
+        self.found = self.by_doc_id = array("H")
+        self.found.extend(scripts)
+        self.kinds_there = tuple(sorted(frozenset(self.found)))
         joined = {kind: self._joined(kind) for kind in self.kinds_there}
         if any(kind != own for kind, own in joined.items()):
-            self.by_doc_id = array("H", map(joined.__getitem__, self._found))
+            self.by_doc_id = array("H", map(joined.__getitem__, self.found))
             self.kinds_there = tuple(sorted(frozenset(joined.values())))
         self.groups = tuple(
             group for group in _GROUPS if any(kind & group for kind in self.kinds_there)
@@ -250,7 +251,7 @@ class ToolScripts:
         """Return languages, with the script for those of too few tools to be a group."""
         for group in _GROUPS:
             if kind & group & ~_SCRIPTS:
-                having = sum(self._found.count(each) for each in self.kinds_there if each & group)
+                having = sum(self.found.count(each) for each in self.kinds_there if each & group)
                 if having < _MIN_TOOLS:
                     kind = kind & ~group | (CJK if group == _JAPANESE else OTHER)
         return kind
@@ -259,7 +260,7 @@ class ToolScripts:
         self, *, left: Iterable[tuple[int, Tool]], entered: Iterable[tuple[int, Tool]]
     ) -> ToolScripts:
         """Return a table with some tools removed and others added."""
-        scripts = array("H", self._found)
+        scripts = array("H", self.found)
         for doc_id, _ in left:
             scripts[doc_id] = 0
         for doc_id, tool in entered:

@@ -263,7 +263,7 @@ class Piece(NamedTuple):
 
 def normalized(text: str) -> str:
     """Return the text as names are compared: NFKC, case folded, without outer spaces."""
-    return _compatible(text).casefold().strip()
+    return (text.lower() if text.isascii() else _compatible(text).casefold()).strip()
 
 
 def pieces(text: str, *, max_chars: int, segmenter: Segmenter | None = None) -> list[Piece]:
@@ -274,8 +274,11 @@ def pieces(text: str, *, max_chars: int, segmenter: Segmenter | None = None) -> 
         max_chars: Number of characters that are read; the rest is ignored.
         segmenter: Cuts Chinese; None for characters and bigrams.
     """
+    text = text[:max_chars]
+    if text.isascii():
+        return list(map(_known.__getitem__, chunks_of(text)))
     found: list[Piece] = []
-    for chunk in chunks_of(text[:max_chars]):
+    for chunk in chunks_of(text):
         if has_cjk(chunk):
             found += mixed_pieces(chunk, segmenter)
         else:
