@@ -365,6 +365,9 @@ class LearnedQueries:
     Args:
         entries: The evidence; keys differ.
         voting: The constants of its votes.
+
+    Attributes:
+        keys: The keys of the evidence.
     """
 
     __slots__ = (
@@ -374,10 +377,10 @@ class LearnedQueries:
         "_own_only",
         "_pairs",
         "_postings",
-        "_size",
         "_used",
         "_validities",
         "_voting",
+        "keys",
     )
 
     def __init__(self, entries: Iterable[Evidence], *, voting: Voting = DEFAULT_VOTING) -> None:
@@ -388,7 +391,7 @@ class LearnedQueries:
         ordered = sorted(by_words)
         self._answers = [sorted(by_words[words], key=lambda e: e.key) for words in ordered]
         everything = [entry for answers in self._answers for entry in answers]
-        self._size = len(everything)
+        self.keys: frozenset[object] = frozenset(entry.key for entry in everything)
         self._pairs = Counter((entry.tool, entry.source) for entry in everything)
         self._own_only = _beyond_bounds(everything, voting.max_words)
         self._used = Counter(source for _, source in self._pairs)
@@ -403,7 +406,7 @@ class LearnedQueries:
         )
 
     def __len__(self) -> int:
-        return self._size
+        return len(self.keys)
 
     @property
     def entries(self) -> Iterator[Evidence]:
@@ -418,10 +421,6 @@ class LearnedQueries:
     def has_source(self, source: str) -> bool:
         """Return True if there is evidence of a source."""
         return source in self._used
-
-    def count_of(self, tool: str) -> int:
-        """Return the number of entries of a tool."""
-        return sum(entry.tool == tool for entry in self.entries)
 
     def of_source(self, source: str) -> LearnedQueries:
         """Return the evidence of one source alone."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
@@ -28,8 +28,8 @@ _MAX_SEEN = 1_000
 _MAX_QUERY_CHARS = 2_000
 # A tenth of the evidence, or so many entries, are worth a new training.
 _NEW = 10
-# A busy bot spends at most a fiftieth of its time on training.
-_REST_AFTER_TRAINING = 50.0
+# A busy bot spends at most a tenth of its time on training.
+_REST_AFTER_TRAINING = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -37,7 +37,7 @@ class _Trained(NamedTuple):
     """A map, with the evidence that it was trained with."""
 
     map: LearnedMap
-    entries: Sequence[Evidence]
+    entries: Mapping[object, Evidence]
 
 
 class MeaningVotes:
@@ -221,7 +221,7 @@ def _train(
         [weight for _, weight, _ in read],
         matrix,
     )
-    return _Trained(made, entries)
+    return _Trained(made, {entry.key: entry for entry in entries})
 
 
 def _count_searches(entries: Iterable[Evidence]) -> int:
@@ -233,19 +233,19 @@ def _is_much_new(known: _Trained | None, queries: LearnedQueries, embedder: str)
     entries = [entry for entry in queries.entries if entry.vector.startswith(embedder)]
     if known is None:
         return _count_searches(entries) >= _MIN_SEARCHES
-    new = {entry.key for entry in entries}.difference(entry.key for entry in known.entries)
+    new = {entry.key for entry in entries} - known.entries.keys()
     return len(new) >= max(_NEW, len(known.entries) // 10)
 
 
-def _is_erased(trained: Iterable[Evidence], queries: LearnedQueries) -> bool:
+def _is_erased(trained: Mapping[object, Evidence], queries: LearnedQueries) -> bool:
     """Return True if evidence is gone that the bounds of the store did not push out."""
-    left = {entry.key for entry in queries.entries}
-    gone = [entry for entry in trained if entry.key not in left]
+    gone = trained.keys() - queries.keys
     if not gone:
         return False
-    full = len(left) >= MAX_EVIDENCE
+    counts = Counter(entry.tool for entry in queries.entries)
+    is_full = len(queries) >= MAX_EVIDENCE
     return any(
-        not queries.has_source(entry.source)
-        or not (full or queries.count_of(entry.tool) >= MAX_PER_TOOL)
-        for entry in gone
+        not queries.has_source(trained[key].source)
+        or not (is_full or counts[trained[key].tool] >= MAX_PER_TOOL)
+        for key in gone
     )
