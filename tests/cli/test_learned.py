@@ -13,12 +13,20 @@ import pytest
 
 from tests.cli.conftest import Command
 from tests.cli.test_bad_input import is_refused
+from tests.search.word_embedder import NotingEmbedder
 from tests.stores.contents import record
-from tool_search import SQLiteStore, Tool, ToolCatalog, ToolSearchSession
+from tool_search import (
+    SearchSettings,
+    SQLiteStore,
+    Tool,
+    ToolCatalog,
+    ToolSearchSession,
+    build_index,
+)
 from tool_search.core.services import Lesson
 from tool_search.errors import UnreadableRecordError
 from tool_search.runner.learning import Learning
-from tool_search.search.learned import Evidence
+from tool_search.search.learned import Evidence, with_votes
 from tool_search.stores import Grant
 from tool_search.stores.record import exported_history
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
@@ -122,6 +130,34 @@ def test_learned_counts_the_sources_of_words(command: Command, shared: Path) -> 
     assert len({entry["source"] for entry in evidence[:2]}) == 2
     assert "source" not in evidence[2]
     assert b"ann" not in shared.read_bytes()
+
+
+def test_learned_shows_what_a_map_moves_most(command: Command, tmp_path: Path, write: File) -> None:
+    """Or that there is none."""
+    tools = [Tool(name=f"get_{name}", description=f"Service of {name}.") for name in "abcd"]
+    path, tail = tmp_path / "kept.db", "{embedder: 'tests.search.word_embedder:NotingEmbedder'}"
+    settings = SearchSettings(engine="hybrid", vector_cache=None)
+
+    async def fill(searches: int) -> None:
+        async with SQLiteStore(path) as opened:
+            learning = Learning(opened, keeps_vectors=True)
+            index = build_index(tools, settings, embedder=NotingEmbedder())
+            for number in range(searches):
+                query = f"service wish{number % 2} {number}th thing{number}"
+                with_votes(index, await learning.votes()).search(query, limit=5)
+                await learning.learn([Lesson(query=query, tool=tools[number % 2].name)])
+
+    catalog = write("tools.json", json.dumps([tool.to_dict() for tool in tools]))
+    bot = write("bot.yaml", f"store: {{path: {path}}}\ntool_search:\n  search: {tail}\n")
+    asyncio.run(fill(29))
+    asked = ("learned", "--config", bot, "--catalog", catalog)
+    assert command(*asked, "--json").json["moved"] == []
+    assert "no map of meaning" in command(*asked).out
+    asyncio.run(fill(40))
+    moved = command(*asked, "--json").json["moved"]
+    assert {each["tool"] for each in moved} == {"get_a", "get_b"}
+    assert min(each["change"] for each in moved) > 0.05
+    assert f"moves most: {moved[0]['tool']} +0." in command(*asked).out
 
 
 @pytest.mark.parametrize("named", [("--user", "ann"), ("--conversation", "group:1")])

@@ -15,14 +15,29 @@ from rich.table import Table
 from rich.text import Text
 
 from tool_search.cli.exits import result_console
-from tool_search.cli.options import ConfigOption, JsonOption, PrefixOption, StoreOption
+from tool_search.cli.options import (
+    CatalogOrNoneOption,
+    ConfigOption,
+    JsonOption,
+    McpOption,
+    PrefixOption,
+    StoreOption,
+)
+from tool_search.cli.servers import read_tools
 from tool_search.cli.stores import ChosenStore, choose_store
 from tool_search.cli.terminal.language import clauses, spoken
+from tool_search.config.loading import load_config
+from tool_search.config.search import SearchSettings
 from tool_search.config.stores import StoreSettings
+from tool_search.core.catalog.tool import Tool
 from tool_search.search.discovery.search_tool import clean_description
-from tool_search.search.learned import Evidence
+from tool_search.search.engines.options import EngineOptions
+from tool_search.search.learned import Evidence, LearnedQueries
+from tool_search.search.learned_maps import moved_most
 
 __all__ = ["learned_command"]
+
+_MOST_MOVED = 10
 
 
 def learned_command(
@@ -33,12 +48,15 @@ def learned_command(
     tool: Annotated[
         str | None, typer.Option(metavar="NAME", help="Print only the words that found this tool.")
     ] = None,
+    catalog: CatalogOrNoneOption = None,
+    mcp: McpOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the words that led to each tool, and how strongly.
 
     Of a request only these words are kept, sorted, with salted hashes of the user and the
-    conversation. Sources are the users who taught the words.
+    conversation. Sources are the users who taught the words. With the tools, from a file or
+    from MCP servers, and `learning.vectors`: the tools that a map of meaning moves most.
     """
     place = choose_store(config, store, prefix)
     entries, conversations = ((), ()) if place.is_missing else asyncio.run(_load(place))
@@ -47,15 +65,44 @@ def learned_command(
         (entry for entry in entries if tool in (None, entry.tool)),
         key=lambda entry: (entry.tool, -entry.strength_at(now), entry.words),
     )
+    moved: dict[str, float] | None = None
+    if catalog is not None or mcp is not None:
+        moved = _moved(read_tools(catalog, mcp).active, config, entries, now)
     if as_json:
         content = {
             **place.to_dict(),
+            **({} if moved is None else {"moved": _moved_objects(moved)}),
             "evidence": [_entry_object(entry, now) for entry in shown],
             "conversations": list(conversations),
         }
         typer.echo(json.dumps(content, ensure_ascii=False))
     else:
         _print_table(shown, conversations, place, now)
+        if moved is not None:
+            said = ", ".join(f"{clean_description(t)} {c:+.2f}" for t, c in _first(moved))
+            line = spoken("learned.moved", tools=said) if said else spoken("learned.no_map")
+            result_console().print(Text(line, style="dim"))
+
+
+def _moved(
+    tools: Sequence[Tool], config: Path | None, entries: Iterable[Evidence], now: float
+) -> dict[str, float]:
+    """Return the change of each tool's similarity to the queries that led to it."""
+    from tool_search.search.engines import semantic  # noqa: PLC0415 - needs numpy
+
+    settings = SearchSettings() if config is None else load_config(config).tool_search.search
+    engine = semantic.build(tools, EngineOptions(settings=settings))
+    return moved_most(
+        LearnedQueries(entries), embedder=engine.embedder, catalog=engine.catalog, now=now
+    )
+
+
+def _first(moved: dict[str, float]) -> list[tuple[str, float]]:
+    return list(moved.items())[:_MOST_MOVED]
+
+
+def _moved_objects(moved: dict[str, float]) -> list[dict[str, Any]]:
+    return [{"tool": name, "change": round(change, 4)} for name, change in moved.items()]
 
 
 async def _load(place: ChosenStore) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:

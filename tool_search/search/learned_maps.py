@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from tool_search.core.catalog.tool import Tool
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tool_search.search.vectors.linear_map import LearnedMap
     from tool_search.search.vectors.vectors import Matrix, Vector
 
-__all__ = ["LearnedMaps", "MeaningVotes"]
+__all__ = ["LearnedMaps", "MeaningVotes", "moved_most"]
 
 _MIN_SEARCHES = 30
 _MAX_MAPS = 8
@@ -76,7 +77,7 @@ class MeaningVotes:
             embedder: The identity of what made it.
             catalog: Returns the tools with their vectors, if a training begins.
         """
-        key = blake2b(embedder.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        key = _key_of(embedder)
         self._maps.note(query, vector, key)
         sole = self._queries.sole_source
         # What one user taught alone is that user's own.
@@ -222,6 +223,44 @@ def _train(
         matrix,
     )
     return _Trained(made, {entry.key: entry for entry in entries})
+
+
+def moved_most(
+    queries: LearnedQueries,
+    *,
+    embedder: str,
+    catalog: Callable[[], tuple[Sequence[Tool], Matrix]],
+    now: float,
+) -> dict[str, float]:
+    """Return the mean change of similarity of each tool to the queries that led to it.
+
+    Largest first; nothing with fewer than 30 searches. Blocks while the map is trained.
+
+    Args:
+        queries: The evidence.
+        embedder: The identity of what made the vectors.
+        catalog: Returns the tools with their vectors.
+        now: The time in seconds since 1970.
+    """
+    from tool_search.search.vectors.linear_map import from_text  # noqa: PLC0415 - needs numpy
+
+    key = _key_of(embedder)
+    trained = _train(key, queries, catalog, now)
+    if trained is None:
+        return {}
+    tools, matrix = catalog()
+    rows = {tool.name: row for tool, row in zip(tools, matrix, strict=True)}
+    changes: dict[str, list[float]] = defaultdict(list)
+    for entry in trained.entries.values():
+        vector = from_text(entry.vector, key, trained.map.dimensions)
+        if vector is not None:
+            changes[entry.tool].append(float(trained.map.moved(vector) @ rows[entry.tool]))
+    means = {name: fmean(own) for name, own in changes.items()}
+    return dict(sorted(means.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _key_of(embedder: str) -> str:
+    return blake2b(embedder.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _count_searches(entries: Iterable[Evidence]) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from threading import Lock, Thread
 from typing import NamedTuple
 
@@ -175,9 +174,7 @@ class SemanticEngine:
         except SearchError:
             # `scores` has met the same failure.
             return None
-        identity = self._vectors.identity
-        catalog = partial(self._catalog, store, places)
-        found = meaning.learned_map(query, vector, embedder=identity, catalog=catalog)
+        found = meaning.learned_map(query, vector, embedder=self.embedder, catalog=self.catalog)
         if found is None:
             return None
         taken = places >= 0
@@ -185,11 +182,17 @@ class SemanticEngine:
         changes[taken] = store.similarities(found.moved(vector))[places[taken]]
         return np.clip(_MOVED / (scale.fit - scale.noise) * changes, -1.0, 1.0)
 
-    def _catalog(
-        self, store: ExactVectorStore, places: NDArray[np.intp]
-    ) -> tuple[list[Tool], Matrix]:
-        """Return the tools that have vectors, with the vectors as rows."""
+    @property
+    def embedder(self) -> str:
+        """The identity of what makes the vectors."""
+        return self._vectors.identity
+
+    def catalog(self) -> tuple[list[Tool], Matrix]:
+        """Return the tools that have vectors in memory, with the vectors as rows."""
+        store, places = self._embedded.store, self._embedded.places
         entered = [(doc_id, tool) for doc_id, tool in self.doc_ids.taken() if places[doc_id] >= 0]
+        if not entered or not isinstance(store, ExactVectorStore):
+            return [], np.zeros((0, 0), np.float32)
         return [tool for _, tool in entered], store.rows(places[[doc_id for doc_id, _ in entered]])
 
     def unmatched(self, _query: str, _has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
