@@ -181,10 +181,19 @@ def grown(source: str, *answers: tuple[str, str]) -> list[Evidence]:
 
 
 def test_two_users_who_have_been_there_for_long_can() -> None:
+    others = [entry for name in "cdef" for entry in grown(name)]
     entries = grown("ann", MAIL[0]) + grown("bob", MAIL[1])
-    assert ranked(entries, "mail", source="eve")[0] == "read_mail"
+    assert ranked(entries + others, "mail", source="eve")[0] == "read_mail"
     for alone in (grown("ann", MAIL[0]), grown("ann", *MAIL)):
-        assert ranked(alone, "mail", source="eve")[0] == "send_mail"
+        assert ranked(alone + others, "mail", source="eve")[0] == "send_mail"
+
+
+def test_two_users_cannot_while_there_is_nobody_else() -> None:
+    """Two accounts that prepared for a month are all of a store, which says nothing yet."""
+    entries = grown("ann", MAIL[0]) + grown("bob", MAIL[1])
+    assert ranked(entries, "mail", source="eve")[0] == "send_mail"
+    crowd = [entry for number in range(100) for entry in by(f"new {number}", *MAIL, ("trip", "x"))]
+    assert ranked(entries + crowd, "mail", source="eve")[0] == "send_mail"
 
 
 @pytest.mark.parametrize("days", [0.0, 30.0])
@@ -207,9 +216,10 @@ def test_new_accounts_cannot_whatever_they_use() -> None:
 
 
 def test_few_of_many_sources_do_not_lead() -> None:
-    """Three grown sources of three put the tool first, three of thirty do not."""
-    three = [entry for name in "abc" for entry in grown(name, MAIL[0])]
-    assert ranked(three, "mail", source="eve")[0] == "read_mail"
+    """Five grown sources of five put the tool first, three of thirty do not."""
+    five = [entry for name in "abcde" for entry in grown(name, MAIL[0])]
+    assert ranked(five, "mail", source="eve")[0] == "read_mail"
+    three = [entry for entry in five if entry.source in "abc"]
     thirty = [e for n in range(27) for e in grown(f"honest {n}", ("is there mail", "send_mail"))]
     assert ranked(three + thirty, "mail", source="eve")[0] == "send_mail"
 

@@ -320,8 +320,9 @@ class Voting:
         deviations: The standard deviations from the share to its lower bound.
         grown_days: The days between the first and the last success of a source that make it
             count half as an independent one.
-        max_count: The most that one source counts. Below `min_share`, so that one source alone,
-            whose lower bound this is, never leads the searches of others.
+        max_count: The most that one source counts.
+        min_sources: The number of sources that have grown and used several tools, before votes
+            lift a tool so in the search of another: fewer are no company to be compared with.
         max_words: The number of words that one source can teach others about one tool, apart
             from its newest query, which always counts.
     """
@@ -333,9 +334,10 @@ class Voting:
     max_vote: float = 2.5
     # Measured by benchmarks/poisoning.py.
     max_shared: float = 1.0
-    min_share: float = 0.06
-    deviations: float = 1.0
-    max_count: float = 0.06
+    min_share: float = 0.02
+    deviations: float = 0.5
+    max_count: float = 0.25
+    min_sources: float = 3.0
     grown_days: float = 7.0
     max_words: int = 32
 
@@ -373,6 +375,7 @@ class LearnedQueries:
     __slots__ = (
         "_ages",
         "_answers",
+        "_company",
         "_coverages",
         "_own_only",
         "_pairs",
@@ -396,6 +399,7 @@ class LearnedQueries:
         self._own_only = _beyond_bounds(everything, voting.max_words)
         self._used = Counter(source for _, source in self._pairs)
         self._ages = _ages(everything)
+        self._company = math.fsum(self._grown(name) for name, n in self._used.items() if n > 1)
         # Filled on demand.
         self._coverages: dict[str, float] = {}
         self._validities: dict[tuple[str, str], float] = {}
@@ -495,9 +499,12 @@ class LearnedQueries:
         scale = voting.max_vote / (total + voting.shrinkage)
         for tool, (own, others) in sums.items():
             vote = scale * own + min(scale * others, voting.max_shared)
-            share = lower_bound(math.fsum(backing[tool].values()), everyone, voting.deviations)
-            leads = source in backing[tool] or share >= voting.min_share
-            votes[tool] = vote if leads else WeakVote(vote)
+            counts = backing[tool].values()
+            # One source alone never leads the searches of others: the largest does not count.
+            agreeing = math.fsum(counts) - max(counts)
+            share = lower_bound(agreeing, everyone, voting.deviations)
+            is_sure = self._company >= voting.min_sources and share >= voting.min_share
+            votes[tool] = vote if is_sure or source in backing[tool] else WeakVote(vote)
         return votes
 
     def at(self, now: float, source: str = "") -> Votes:
@@ -557,9 +564,14 @@ class LearnedQueries:
         falls with the number of queries that it gave this tool: accounts that were used once,
         or for one tool, have none.
         """
-        age, others = self._ages[entry.source], self._used[entry.source] - 1
-        grown = age / (age + self._voting.grown_days * DAY_S)
-        return float(grown * (others / (others + self._pairs[entry.tool, entry.source])) ** 2)
+        others = self._used[entry.source] - 1
+        share = others / (others + self._pairs[entry.tool, entry.source])
+        return float(self._grown(entry.source) * share**2)
+
+    def _grown(self, source: str) -> float:
+        """Return the share to which a source has grown, by its age."""
+        age = self._ages[source]
+        return age / (age + self._voting.grown_days * DAY_S)
 
     def _coverage_for(self, source: str) -> float:
         """Return the probability that the next tool that a source wants has answered before.
