@@ -98,6 +98,7 @@ _MAX_NAMES = 200
 _MAX_KEPT = 20_000
 _MAX_ASKED, _MAX_LOOKED_AT = 256, 8
 _FEW_ENTRIES = 16
+_SAME_START = 2
 _MANY_ENTRIES = 200
 _ROUNDED = 1.0 + 1e-9
 # A smaller catalog is read in less time than a file takes to pay.
@@ -150,6 +151,7 @@ class Bm25Engine:
     """
 
     __slots__ = (
+        "_alike",
         "_covered",
         "_kin",
         "_segmenter",
@@ -220,16 +222,18 @@ class Bm25Engine:
         Words that no tool of the script has count as the catalog's rarest.
         """
         whole, sentences = self._read(query)
-        parts = self._parts(whole)
+        known = self._known(whole)
+        parts = self._parts(whole, known)
         values = self._sum(whole, parts)
         if sentences:
             weighted = [(part.posting, part.weight) for part in parts]
             own = [_places(parts, sentence) for sentence in sentences]
             values = with_best(values, weighted, own, self.scripts)
+        of_sentences = [(each, self._known(each)) for each in sentences]
         views = []
         for group in self.scripts.groups or (OTHER,):
-            most, share = self._reach(whole, group)
-            most += max((self._reach(each, group)[0] for each in sentences), default=0.0)
+            most, share = self._reach(whole, known, group)
+            most += max((self._reach(*each, group)[0] for each in of_sentences), default=0.0)
             views.append(ScriptScores(group, Scores(values, most), share))
         return views
 
@@ -245,7 +249,7 @@ class Bm25Engine:
                 weights.setdefault(term, weight)
         return (replace(whole, weights=weights) if sentences else whole), sentences
 
-    def _parts(self, terms: QueryTerms) -> list[_Part]:
+    def _parts(self, terms: QueryTerms, known: Iterable[_KnownTerm]) -> list[_Part]:
         """Return everything that adds to the scores of tools."""
         found, weights, size = list[_Part](), terms.weights, len(self.doc_ids)
         if len(terms.pieces) + len(terms.stop_words) <= _MAX_NAME_WORDS:
@@ -256,8 +260,7 @@ class Bm25Engine:
                 if posting and len(posting) <= _MAX_NAMES:
                     named = array("d", [one for one in posting if self._is_named(int(one), words)])
                     found += [_Part(word, word, named, _STOP_WORD * idf)] if named else []
-        for term, weight in weights.items():
-            posting, idf, _ = self._entry(term, terms)
+        for (term, weight), (posting, idf, _) in zip(weights.items(), known, strict=True):
             if posting:
                 found.append(_Part(term, term, posting, weight * idf))
             found += [
@@ -265,9 +268,12 @@ class Bm25Engine:
                 for other in self._kin_of(term, terms)
                 if (own := self._terms[other].posting)
             ]
+            synonyms = synonyms_of(term)
+            if not synonyms:
+                continue
             postings = {
                 other: own
-                for other in synonyms_of(term)
+                for other in synonyms
                 if other not in weights and (own := self._terms[other].posting)
             }
             # They are as common as they are together: a rare synonym is not a rare wish.
@@ -275,6 +281,12 @@ class Bm25Engine:
             value = weight * _RELATED * _idf(having, size)
             found += [_Part(term, other, own, value) for other, own in postings.items()]
         return found
+
+    def _known(self, terms: QueryTerms) -> list[_KnownTerm]:
+        """Return the entries of a query's terms."""
+        if terms.stems:
+            return [self._entry(term, terms) for term in terms.weights]
+        return list(map(self._terms.__getitem__, terms.weights))
 
     def _entry(self, term: str, terms: QueryTerms) -> _KnownTerm:
         """Return the entry of a term of a query; its rarity is that of all its kin."""
@@ -291,16 +303,21 @@ class Bm25Engine:
 
         Definitions are stemmed as English; a request says in which language to read them.
         """
-        stem = terms.stems.get(term)
+        stem = terms.stems.get(term) if terms.stems else None
         if stem is None:
             return ()
-        if terms.language not in self._kin:
+        if not self._alike:
+            for known in self.postings.terms():
+                self._alike.setdefault(known[:_SAME_START], []).append(known)
+        # Those that begin alike, and not all of the index, are stemmed in a turn.
+        start = stem[:_SAME_START]
+        if (terms.language, start) not in self._kin:
             kin: dict[str, list[str]] = {}
-            known = list(self.postings.terms())
-            for other, own in zip(known, stems_in(terms.language, known), strict=True):
+            near = self._alike.get(start, [])
+            for other, own in zip(near, stems_in(terms.language, near), strict=True):
                 kin.setdefault(own, []).append(other)
-            self._kin[terms.language] = kin
-        found = self._kin[terms.language].get(stem, ())
+            self._kin[terms.language, start] = kin
+        found = self._kin[terms.language, start].get(stem, ())
         return [other for other in found if other not in terms.weights]
 
     def _is_named(self, doc_id: int, words: frozenset[str]) -> bool:
@@ -322,7 +339,9 @@ class Bm25Engine:
         others = [part.posting for part in parts if part.term not in terms.characters]
         return drop_lone(values, single, others) if single else values
 
-    def _reach(self, terms: QueryTerms, group: int) -> tuple[float, float]:
+    def _reach(
+        self, terms: QueryTerms, entries: Iterable[_KnownTerm], group: int
+    ) -> tuple[float, float]:
         """Return the score that a query could reach in a script, and the share of known words.
 
         An unknown word counts as the rarest; an unknown compound is nothing that is missed.
@@ -330,8 +349,7 @@ class Bm25Engine:
         known: list[float] = []
         missing: list[float] = []
         rarest = _idf(0, len(self.doc_ids))
-        for term, weight in terms.weights.items():
-            _, idf, groups = self._entry(term, terms)
+        for (term, weight), (_, idf, groups) in zip(terms.weights.items(), entries, strict=True):
             if groups & group:
                 known.append(weight * idf * _FULL_IMPACT)
             elif term not in terms.compounds:
@@ -447,7 +465,7 @@ class Bm25Engine:
             for term in (*piece.words, *piece.compounds)
             if not piece.is_cjk
         }
-        parts = self._parts(whole)
+        parts = self._parts(whole, self._known(whole))
         values = [part.weight * _impact(part.posting, doc_id) for part in parts]
         counted = list(range(len(parts)))
         if sentences and score > math.fsum(values) * _ROUNDED:
@@ -469,7 +487,8 @@ class Bm25Engine:
         """Start a table of terms; the one of an index that changed has other rarities."""
         know = partial(_know, self.postings, self.scripts, len(self.doc_ids))
         self._terms = BoundedCache(know, max_values=_MAX_KEPT, max_chars=2 * MAX_WORD_CHARS)
-        self._kin: dict[str, dict[str, list[str]]] = {}
+        self._alike: dict[str, list[str]] = {}
+        self._kin: dict[tuple[str, str], dict[str, list[str]]] = {}
 
 
 def _know(postings: Postings, scripts: ToolScripts, size: int, term: str) -> _KnownTerm:
