@@ -98,7 +98,6 @@ _MAX_NAMES = 200
 _MAX_KEPT = 20_000
 _MAX_ASKED, _MAX_LOOKED_AT = 256, 8
 _FEW_ENTRIES = 16
-_SAME_START = 2
 _MANY_ENTRIES = 200
 _ROUNDED = 1.0 + 1e-9
 # A smaller catalog is read in less time than a file takes to pay.
@@ -303,14 +302,13 @@ class Bm25Engine:
 
         Definitions are stemmed as English; a request says in which language to read them.
         """
-        stem = terms.stems.get(term) if terms.stems else None
-        if stem is None:
+        if (stem := terms.stems.get(term)) is None:
             return ()
         if not self._alike:
             for known in self.postings.terms():
-                self._alike.setdefault(known[:_SAME_START], []).append(known)
+                self._alike.setdefault(_start_of(known), []).append(known)
         # Those that begin alike, and not all of the index, are stemmed in a turn.
-        start = stem[:_SAME_START]
+        start = _start_of(stem)
         if (terms.language, start) not in self._kin:
             kin: dict[str, list[str]] = {}
             near = self._alike.get(start, [])
@@ -497,6 +495,11 @@ def _know(postings: Postings, scripts: ToolScripts, size: int, term: str) -> _Kn
     if posting is None:
         return _KnownTerm(None, _idf(0, size), 0)
     return _KnownTerm(posting, _idf(len(posting), size), _groups_of(term, posting, scripts))
+
+
+def _start_of(term: str) -> str:
+    """Return what a word and its stem share; an Arabic stem has lost the article before it."""
+    return term[:2] if term.isascii() else chr(ord(term[0]) & ~0xFF)
 
 
 def _idf(having: int, size: int) -> float:
