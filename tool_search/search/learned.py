@@ -432,7 +432,7 @@ class LearnedQueries:
 
     def pulls(
         self, embedder: str, *, now: float, find: Callable[[str], Tool | None]
-    ) -> list[tuple[Evidence, float]]:
+    ) -> tuple[list[Evidence], list[float]]:
         """Return the evidence with a vector, and the weight of each on a learned map, up to 1.
 
         A source weighs as an independent one of the vote does, and has at most `max_count` of
@@ -443,18 +443,27 @@ class LearnedQueries:
             now: The time in seconds since 1970.
             find: Returns the tool of a name, or None.
         """
-        kept = [entry for entry in self.entries if entry.vector.startswith(embedder)]
-        pulls: list[tuple[Evidence, float]] = []
+        # Two lists and no pairs: thousands of new objects make the interpreter look at all.
+        pulling: list[Evidence] = []
+        weights: list[float] = []
         sums: dict[str, float] = defaultdict(float)
-        for entry in kept:
+        is_shared, number = len(self._used) > 1, 0
+        for entry in self.entries:
+            if not entry.vector.startswith(embedder):
+                continue
+            number += 1
             tool = find(entry.tool)
             strength = entry.strength_at(now) * self._validity(entry, tool) if tool else 0.0
-            weight = min(strength, 1.0) * (self._weigh(entry) if len(self._used) > 1 else 1.0)
+            weight = min(strength, 1.0) * (self._weigh(entry) if is_shared else 1.0)
             if weight:
-                pulls.append((entry, weight))
+                pulling.append(entry)
+                weights.append(weight)
                 sums[entry.source] += weight
-        most = (self._voting.max_count if len(self._used) > 1 else 1.0) * len(kept)
-        return [(entry, weight * min(1.0, most / sums[entry.source])) for entry, weight in pulls]
+        most = number * (self._voting.max_count if is_shared else 1.0)
+        shares = {source: min(1.0, most / whole) for source, whole in sums.items()}
+        return pulling, [
+            weight * shares[entry.source] for entry, weight in zip(pulling, weights, strict=True)
+        ]
 
     def votes(
         self, query: str, *, now: float, find: Callable[[str], Tool | None], source: str = ""

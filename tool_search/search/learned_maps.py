@@ -147,7 +147,7 @@ class LearnedMaps:
         *,
         now: float,
     ) -> LearnedMap | None:
-        """Return a map, and begin to train one if enough is new.
+        """Return a map, and look aside if enough is new to train one.
 
         Args:
             key: The embedder and the scope of the evidence.
@@ -162,22 +162,23 @@ class LearnedMaps:
             is_free = not self._is_training and time.monotonic() >= self._rests_until
             if is_free and self._looked_at.get(key) is not queries:
                 self._looked_at[key] = queries
-                if _is_much_new(known, queries, key[0]):
-                    self._is_training = True
-                    work = partial(self._train, key, queries, catalog, now)
-                    run_in_daemon(work, "tool-search-learning")
+                self._is_training = True
+                work = partial(self._train, key, known, queries, catalog, now)
+                run_in_daemon(work, "tool-search-learning")
         return None if known is None else known.map
 
     def _train(
         self,
         key: tuple[str, str],
+        known: _Trained | None,
         queries: LearnedQueries,
         catalog: Callable[[], tuple[Sequence[Tool], Matrix]],
         now: float,
     ) -> None:
         began = time.thread_time()
         try:
-            made = _train(key[0], queries, catalog, now)
+            is_new = _is_much_new(known, queries, key[0])
+            made = _train(key[0], queries, catalog, now) if is_new else None
             with self._lock:
                 if made is not None and not _is_erased(made.entries, self._everything):
                     self._maps[key] = made
@@ -199,29 +200,23 @@ def _train(
     now: float,
 ) -> _Trained | None:
     """Return a map that is trained with the tools of a catalog; None if too few are left."""
-    import numpy as np  # noqa: PLC0415 - only a bot with vectors pays for it
-
-    from tool_search.search.vectors.linear_map import from_text, train_map  # noqa: PLC0415
+    from tool_search.search.vectors.linear_map import (  # noqa: PLC0415 - needs numpy
+        from_texts,
+        train_map,
+    )
 
     tools, matrix = catalog()
     places = {tool.name: place for place, tool in enumerate(tools)}
-    pulls = queries.pulls(
+    pulling, weights = queries.pulls(
         embedder, now=now, find=lambda name: tools[places[name]] if name in places else None
     )
-    read = [
-        (entry, weight, vector)
-        for entry, weight in pulls
-        if (vector := from_text(entry.vector, embedder, matrix.shape[1])) is not None
-    ]
-    entries = [entry for entry, _, _ in read]
+    texts = (entry.vector for entry in pulling)
+    vectors, read = from_texts(texts, embedder, matrix.shape[1])
+    entries = [pulling[place] for place in read]
     if _count_searches(entries) < _MIN_SEARCHES:
         return None
-    made = train_map(
-        np.stack([vector for _, _, vector in read]),
-        [places[entry.tool] for entry in entries],
-        [weight for _, weight, _ in read],
-        matrix,
-    )
+    called = [places[entry.tool] for entry in entries]
+    made = train_map(vectors, called, [weights[place] for place in read], matrix)
     return _Trained(made, {entry.key: entry for entry in entries})
 
 
@@ -242,7 +237,7 @@ def moved_most(
         catalog: Returns the tools with their vectors.
         now: The time in seconds since 1970.
     """
-    from tool_search.search.vectors.linear_map import from_text  # noqa: PLC0415 - needs numpy
+    from tool_search.search.vectors.linear_map import from_texts  # noqa: PLC0415 - needs numpy
 
     key = _key_of(embedder)
     trained = _train(key, queries, catalog, now)
@@ -250,11 +245,11 @@ def moved_most(
         return {}
     tools, matrix = catalog()
     rows = {tool.name: row for tool, row in zip(tools, matrix, strict=True)}
+    entries = list(trained.entries.values())
+    vectors, _ = from_texts((entry.vector for entry in entries), key, matrix.shape[1])
     changes: dict[str, list[float]] = defaultdict(list)
-    for entry in trained.entries.values():
-        vector = from_text(entry.vector, key, trained.map.dimensions)
-        if vector is not None:
-            changes[entry.tool].append(float(trained.map.moved(vector) @ rows[entry.tool]))
+    for entry, vector in zip(entries, vectors, strict=True):
+        changes[entry.tool].append(float(trained.map.moved(vector) @ rows[entry.tool]))
     means = {name: fmean(own) for name, own in changes.items()}
     return dict(sorted(means.items(), key=lambda item: (-item[1], item[0])))
 
@@ -264,7 +259,7 @@ def _key_of(embedder: str) -> str:
 
 
 def _count_searches(entries: Iterable[Evidence]) -> int:
-    return len({(entry.words, entry.source) for entry in entries})
+    return len({hash((entry.words, entry.source)) for entry in entries})
 
 
 def _is_much_new(known: _Trained | None, queries: LearnedQueries, embedder: str) -> bool:
@@ -272,8 +267,8 @@ def _is_much_new(known: _Trained | None, queries: LearnedQueries, embedder: str)
     entries = [entry for entry in queries.entries if entry.vector.startswith(embedder)]
     if known is None:
         return _count_searches(entries) >= _MIN_SEARCHES
-    new = {entry.key for entry in entries} - known.entries.keys()
-    return len(new) >= max(_NEW, len(known.entries) // 10)
+    new = sum(entry.key not in known.entries for entry in entries)
+    return new >= max(_NEW, len(known.entries) // 10)
 
 
 def _is_erased(trained: Mapping[object, Evidence], queries: LearnedQueries) -> bool:

@@ -11,7 +11,8 @@ Source of the prior: Menon et al., "Long-tail learning via logit adjustment", IC
 from __future__ import annotations
 
 import binascii
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from hashlib import shake_128
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from tool_search.search.vectors.vectors import Matrix, Vector, normalize_rows
 
-__all__ = ["LearnedMap", "from_text", "to_text", "train_map"]
+__all__ = ["LearnedMap", "from_texts", "to_text", "train_map"]
 
 _TEMPERATURE = np.float32(0.05)
 _HELD = np.float32(0.1)
@@ -31,6 +32,7 @@ _RANK = 384
 _POWERS = 8
 _MAX_TOOLS = 1_500
 _LARGEST = np.float32(127)
+_GOLDEN = 0.6180339887498949
 
 
 class LearnedMap(NamedTuple):
@@ -72,19 +74,30 @@ def to_text(vector: Vector, embedder: str) -> str:
     return embedder + binascii.b2a_base64(steps.tobytes(), newline=False).decode()
 
 
-def from_text(text: str, embedder: str, dimensions: int) -> Vector | None:
-    """Return the vector that `to_text` wrote, of unit length; None if the text is not one."""
-    content = text.removeprefix(embedder)
-    if content == text or len(content) != 4 * -(-dimensions // 3):
-        return None
-    try:
-        steps = np.frombuffer(binascii.a2b_base64(content), np.int8)
-    except ValueError:
-        return None
-    if len(steps) != dimensions or not steps.any():
-        return None
-    unit: Vector = normalize_rows(steps[None].astype(np.float32))[0]
-    return unit
+def from_texts(
+    texts: Iterable[str], embedder: str, dimensions: int
+) -> tuple[Matrix, NDArray[np.intp]]:
+    """Return the vectors that `to_text` wrote, of unit length, and the places of their texts.
+
+    What is no vector of this embedder is left out.
+    """
+    size, content = 4 * -(-dimensions // 3), bytearray()
+    places = []
+    for place, text in enumerate(texts):
+        written = text.removeprefix(embedder)
+        if written == text or len(written) != size:
+            continue
+        try:
+            steps = binascii.a2b_base64(written)
+        except ValueError:
+            continue
+        if len(steps) == dimensions and any(steps):
+            content += steps
+            places.append(place)
+    if not places:
+        return np.zeros((0, dimensions), np.float32), np.array(places, np.intp)
+    rows = np.frombuffer(bytes(content), np.int8).reshape(-1, dimensions)
+    return normalize_rows(rows.astype(np.float32)), np.array(places, np.intp)
 
 
 def train_map(
@@ -102,7 +115,8 @@ def train_map(
     tools, labels = _reduced(tools, np.asarray(called, np.intp))
     basis = None
     prior = np.log1p(np.bincount(labels, weights=shares, minlength=len(tools))).astype(np.float32)
-    order = np.random.default_rng(0).permutation(len(queries))
+    # Spread evenly, and without the import of `numpy.random`, which holds the interpreter.
+    order = (np.arange(len(queries)) * _GOLDEN % 1.0).argsort()
     inner, inner_tools = queries, tools
     if queries.shape[1] > _MAX_WIDTH:
         basis = _main_directions(np.concatenate((queries, tools)))
@@ -159,7 +173,9 @@ def _main_directions(vectors: Matrix) -> Matrix:
 
     Source: N. Halko, P. Martinsson, J. Tropp, "Finding structure with randomness", 2011.
     """
-    sketch = np.random.default_rng(0).standard_normal((vectors.shape[1], _RANK)).astype(np.float32)
+    # Signs as good as random, the same everywhere.
+    bits = np.frombuffer(shake_128(b"").digest(vectors.shape[1] * _RANK // 8), np.uint8)
+    sketch: Matrix = (np.unpackbits(bits).reshape(-1, _RANK) * 2.0 - 1.0).astype(np.float32)
     for _ in range(2):
         sketch, _ = np.linalg.qr(vectors.T @ (vectors @ sketch))
     return sketch
