@@ -352,7 +352,7 @@ def test_wish_in_one_language_means_something_to_tools_in_two(form: str) -> None
         ("Findet Wohnungen in der Stadt.", "ich möchte eine Wohnung"),
         ("Silencia uma pessoa do grupo.", "você pode silenciar isso"),
         ("Mostra le prossime partite di una squadra.", "quando è la prossima partita"),
-        ("Toont de wedstrijden van een ploeg.", "is er een wedstrijd"),
+        ("Toont de wedstrijden van een ploeg.", "wanneer begint uw wedstrijd"),
         ("Bir kelimenin anlamını sözlükte arar.", "bu kelimelerin anlamları"),
         ("يقارن السعر في المحطات.", "أين هذه محطة"),
     ],

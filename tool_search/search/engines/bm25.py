@@ -92,6 +92,8 @@ _TEXT_COVERED = 0.3
 _UNSEEN_TOOLS = 10.0
 _RELATED = 0.5
 _STOP_WORD = 0.5
+# Letters that a word and its like in another language begin with.
+_COGNATE = 5
 # A longer query does not name a tool.
 _MAX_NAME_WORDS = 5
 _MAX_NAMES = 200
@@ -300,7 +302,8 @@ class Bm25Engine:
     def _kin_of(self, term: str, terms: QueryTerms) -> Sequence[str]:
         """Return the other terms of the index with the term's stem in the query's language.
 
-        Definitions are stemmed as English; a request says in which language to read them.
+        Definitions are stemmed as English; a request says in which language to read them. If
+        no tool has the word, those that begin alike are taken: `contrato` for contract.
         """
         if (stem := terms.stems.get(term)) is None:
             return ()
@@ -309,13 +312,14 @@ class Bm25Engine:
                 self._alike.setdefault(_start_of(known), []).append(known)
         # Those that begin alike, and not all of the index, are stemmed in a turn.
         start = _start_of(stem)
-        if (terms.language, start) not in self._kin:
-            kin: dict[str, list[str]] = {}
-            near = self._alike.get(start, [])
+        near = self._alike.get(start, [])
+        if (kin := self._kin.get((terms.language, start))) is None:
+            kin = self._kin[terms.language, start] = {}
             for other, own in zip(near, stems_in(terms.language, near), strict=True):
                 kin.setdefault(own, []).append(other)
-            self._kin[terms.language, start] = kin
-        found = self._kin[terms.language, start].get(stem, ())
+        found = kin.get(stem, [])
+        if not found and self._terms[term].posting is None and len(stem) >= _COGNATE:
+            found = [other for other in near if other.startswith(stem[:_COGNATE])]
         return [other for other in found if other not in terms.weights]
 
     def _is_named(self, doc_id: int, words: frozenset[str]) -> bool:
@@ -391,12 +395,13 @@ class Bm25Engine:
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """Return the words of the query that no tool has."""
+        terms = query_terms(query, self._segmenter)
 
         def known(term: str) -> bool:
-            posting = self.postings.get(term)
-            return posting is not None and has_tool(map(int, posting))
+            found = map(self.postings.get, (term, *self._kin_of(term, terms)))
+            return any(has_tool(map(int, posting)) for posting in found if posting is not None)
 
-        return query_terms(query, self._segmenter).unmatched(known)
+        return terms.unmatched(known)
 
     def near_word(self, word: str, may_find: Callable[[int], bool]) -> str | None:
         """Return the word of names and descriptions that another is a typing error of.
