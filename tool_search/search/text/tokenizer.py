@@ -210,6 +210,8 @@ _UPPER, _LOWER = "A-ZÀ-ÖØ-ÞЀ-Я", "a-zß-öø-ÿа-џ"
 _CHUNK = re.compile(r"[^\W_]+(?:[-_.]{1,3}[^\W_]+)*")
 # The same for text that is ASCII alone, in half the time.
 _ASCII_CHUNK = re.compile(r"[A-Za-z0-9]+(?:[-_.]{1,3}[A-Za-z0-9]+)*")
+# Vowels that few people write, and a stroke that only widens a word.
+_ARABIC_MARK = re.compile("[\u0640\u064b-\u065f\u0670]")
 _SHORT = 4
 ASCII_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _CYRILLIC = re.compile("[Ѐ-ӿ]")
@@ -289,7 +291,7 @@ def pieces(text: str, *, max_chars: int, segmenter: Segmenter | None = None) -> 
 def chunks_of(text: str) -> list[str]:
     """Return the words, identifiers and runs of Chinese of a text."""
     if not text.isascii():
-        text = join_spaced_characters(_compatible(text)[: len(text)])
+        text = join_spaced_characters(_ARABIC_MARK.sub("", _compatible(text)[: len(text)]))
         return _CHUNK.findall(text)
     if text.isalpha():
         return [text]
