@@ -129,27 +129,29 @@ def _best_part_by_numpy(
 
 
 def best_of(views: Sequence[ScriptScores], scripts: ToolScripts) -> Scores:
-    """Return the best score of each tool, as a share if there are several scripts."""
+    """Return the best score of each tool, as a share if there are several languages."""
     if len(views) == 1:
         return views[0].scores
     if not any(view.scores.attainable > 0 for view in views):
         return Scores(views[0].scores.values, 0.0)
-    # Most scripts share their sums: one pass over them serves all.
-    found: dict[int, tuple[Values, dict[int, float]]] = {}
-    for group, (own, most, _), _ in views:
-        if most > 0:
-            factors = found.setdefault(id(own), (own, dict.fromkeys(scripts.kinds_there, 0.0)))[1]
-            factors.update((k, max(factors[k], 1.0 / most)) for k in factors if k & group)
-    if isinstance(views[0].scores.values, list):
-        values = [0.0] * len(scripts.by_doc_id)
-        for own, factors in found.values():
-            pairs = zip(values, own, scripts.by_doc_id, strict=True)
-            values = [max(best, value * factors[kind]) for best, value, kind in pairs]
-        return Scores(values, 1.0, scripts)
+    values = views[0].scores.values
+    # A score is the share of what the query could reach among the tools of a language; the
+    # sums of impacts are those of all.
+    shares = {
+        kind: max(
+            (
+                1.0 / view.scores.attainable
+                for view in views
+                if kind & view.group and view.scores.attainable > 0
+            ),
+            default=0.0,
+        )
+        for kind in scripts.kinds_there
+    }
+    if isinstance(values, list):
+        pairs = zip(values, scripts.by_doc_id, strict=True)
+        return Scores([value * shares[kind] for value, kind in pairs], 1.0, scripts)
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
-    best = np.zeros(len(scripts.by_doc_id))
-    for own, factors in found.values():
-        by_kind = np.array(list(factors.values()))
-        np.maximum(best, np.asarray(own) * by_kind.take(scripts.kind_numbers), out=best)
-    return Scores(best, 1.0, scripts)
+    by_kind = np.array(list(shares.values()))
+    return Scores(values * by_kind.take(scripts.kind_numbers), 1.0, scripts)
