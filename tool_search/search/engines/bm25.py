@@ -61,11 +61,9 @@ from tool_search.search.text.query import (
 )
 from tool_search.search.text.scripts import (
     ALL_SCRIPTS,
-    CJK,
-    CJK_LANGUAGES,
     OTHER,
     ToolScripts,
-    script_of,
+    languages_with,
 )
 from tool_search.search.text.synonyms import synonyms_of
 from tool_search.search.text.tokenizer import (
@@ -523,9 +521,7 @@ def _groups_of(term: str, posting: Posting, scripts: ToolScripts) -> int:
     """
     if len(scripts.groups) < 2:
         return ALL_SCRIPTS
-    own = script_of(term)
-    own = CJK_LANGUAGES if own == CJK else own
-    maybe = sum(scripts.groups) & (ALL_SCRIPTS if own == OTHER else own)
+    maybe = sum(scripts.groups) & languages_with(term)
     is_many, found = len(posting) >= _MANY_ENTRIES and has_numpy(), 0
     for entry in posting[:_FEW_ENTRIES] if is_many else posting:
         found |= scripts.by_doc_id[int(entry)]

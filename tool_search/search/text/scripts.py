@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ALL_SCRIPTS",
     "CJK",
-    "CJK_LANGUAGES",
     "CYRILLIC",
     "OTHER",
     "ToolScripts",
@@ -33,6 +32,7 @@ __all__ = [
     "has_several",
     "is_bilingual",
     "language_of",
+    "languages_with",
     "script_of",
     "scripts_in",
     "scripts_of",
@@ -60,7 +60,6 @@ _LETTERS_OF = {
     )
     for letter in letters
 }
-CJK_LANGUAGES = CJK | _JAPANESE
 ALL_SCRIPTS = 0xFFFF
 _GROUPS = tuple(1 << place for place in range(16))
 _SCRIPTS = CJK | CYRILLIC | OTHER
@@ -138,6 +137,12 @@ def script_of(term: str) -> int:
     if has_cjk(term):
         return CJK
     return CYRILLIC if _CYRILLIC_WORD.search(term) else OTHER
+
+
+def languages_with(term: str) -> int:
+    """Return the languages that a term may be a word of: by its script, all for a Latin one."""
+    own = script_of(term)
+    return ALL_SCRIPTS if own == OTHER else CJK | _JAPANESE if own == CJK else own
 
 
 def scripts_of(tool: Tool) -> int:
