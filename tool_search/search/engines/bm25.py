@@ -59,12 +59,7 @@ from tool_search.search.text.query import (
     query_sentences,
     query_terms,
 )
-from tool_search.search.text.scripts import (
-    ALL_SCRIPTS,
-    OTHER,
-    ToolScripts,
-    languages_with,
-)
+from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts, languages_with
 from tool_search.search.text.synonyms import synonyms_of
 from tool_search.search.text.tokenizer import (
     MAX_WORD_CHARS,
