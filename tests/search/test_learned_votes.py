@@ -215,6 +215,16 @@ def test_new_accounts_cannot_whatever_they_use() -> None:
     assert ranked(entries, "mail", source="eve")[0] == "send_mail"
 
 
+def test_while_there_is_nobody_else_only_a_like_query_teaches() -> None:
+    lies = [e for n in range(9) for e in by(f"liar {n}", ("is umbrella of cash", "find_route"))]
+    assert ranked(lies, "umbrella of cash", source="eve") == ["find_route"]
+    far = "umbrella boots coats scarf gloves socks hats trousers belts shirts"
+    assert ranked(lies, far, source="eve") == []
+    assert ranked(lies, far, source="liar 3") == ["find_route"]
+    users = [entry for name in "cdefgh" for entry in grown(name)]
+    assert "find_route" in ranked(lies + users, far, source="eve")
+
+
 def test_few_of_many_sources_do_not_lead() -> None:
     """Five grown sources of five put the tool first, three of thirty do not."""
     five = [entry for name in "abcde" for entry in grown(name, MAIL[0])]

@@ -321,8 +321,10 @@ class Voting:
         grown_days: The days between the first and the last success of a source that make it
             count half as an independent one.
         max_count: The most that one source counts.
+        max_pull: The share of all evidence with which one source pulls on the map at most.
         min_sources: The number of sources that have grown and used several tools, before votes
             lift a tool so in the search of another: fewer are no company to be compared with.
+        min_alike: The lowest cosine of what others taught as long as there are fewer.
         max_words: The number of words that one source can teach others about one tool, apart
             from its newest query, which always counts.
     """
@@ -337,7 +339,9 @@ class Voting:
     min_share: float = 0.02
     deviations: float = 0.5
     max_count: float = 0.25
+    max_pull: float = 0.06
     min_sources: float = 3.0
+    min_alike: float = 0.2
     grown_days: float = 7.0
     max_words: int = 32
 
@@ -375,8 +379,8 @@ class LearnedQueries:
     __slots__ = (
         "_ages",
         "_answers",
-        "_company",
         "_coverages",
+        "_is_young",
         "_own_only",
         "_pairs",
         "_postings",
@@ -399,7 +403,8 @@ class LearnedQueries:
         self._own_only = _beyond_bounds(everything, voting.max_words)
         self._used = Counter(source for _, source in self._pairs)
         self._ages = _ages(everything)
-        self._company = math.fsum(self._grown(name) for name, n in self._used.items() if n > 1)
+        grown = math.fsum(self._grown(name) for name, n in self._used.items() if n > 1)
+        self._is_young = grown < voting.min_sources
         # Filled on demand.
         self._coverages: dict[str, float] = {}
         self._validities: dict[tuple[str, str], float] = {}
@@ -435,7 +440,7 @@ class LearnedQueries:
     ) -> tuple[list[Evidence], list[float]]:
         """Return the evidence with a vector, and the weight of each on a learned map, up to 1.
 
-        A source weighs as an independent one of the vote does, and has at most `max_count` of
+        A source weighs as an independent one of the vote does, and has at most `max_pull` of
         the whole, unless all is its own.
 
         Args:
@@ -459,7 +464,7 @@ class LearnedQueries:
                 pulling.append(entry)
                 weights.append(weight)
                 sums[entry.source] += weight
-        most = number * (self._voting.max_count if is_shared else 1.0)
+        most = number * (self._voting.max_pull if is_shared else 1.0)
         shares = {source: min(1.0, most / whole) for source, whole in sums.items()}
         return pulling, [
             weight * shares[entry.source] for entry, weight in zip(pulling, weights, strict=True)
@@ -512,7 +517,7 @@ class LearnedQueries:
             # One source alone never leads the searches of others: the largest does not count.
             agreeing = math.fsum(counts) - max(counts)
             share = lower_bound(agreeing, everyone, voting.deviations)
-            is_sure = self._company >= voting.min_sources and share >= voting.min_share
+            is_sure = not self._is_young and share >= voting.min_share
             votes[tool] = vote if is_sure or source in backing[tool] else WeakVote(vote)
         return votes
 
@@ -538,6 +543,8 @@ class LearnedQueries:
                     continue
                 if entry.source == source:
                     counted.append((entry, strength))
+                elif self._is_young and similarity < self._voting.min_alike:
+                    continue
                 elif (entry.source, entry.tool) not in seen and entry.key not in self._own_only:
                     seen.add((entry.source, entry.tool))
                     counted.append((entry, min(strength, 1.0)))
