@@ -158,6 +158,15 @@ def own_tools(language: str, data: Path) -> list[Tool]:
     return [Tool(name=row["name"], description=row[language]) for row in rows if language in row]
 
 
+def own_requests(language: str) -> list[LabelledQuery]:
+    """Return the requests for tools that are described in the language itself."""
+    return [
+        LabelledQuery(query=row["asked"][language], relevant=(row["name"],))
+        for row in _rows("own_tools.jsonl")
+        if language in row.get("asked", ())
+    ]
+
+
 def outcomes(index: ToolSearchIndex, queries: Sequence[LabelledQuery]) -> tuple[Outcome, ...]:
     """Return the result of each query."""
     return tuple(_outcome(asked, _names(index, asked.query, _DEPTH)) for asked in queries)
@@ -211,8 +220,8 @@ def _rows(name: str) -> Iterator[dict[str, Any]]:
 
 def print_beside(data: Path, engine: Any) -> None:
     """Print recall of the requests of each language, beside tools in that language."""
-    print(f"\n| {engine}: language | {' | '.join(map(str, _BESIDE))} |")
-    print(f"|---{'|--:' * len(_BESIDE)}|")
+    print(f"\n| {engine}: language | {' | '.join(map(str, _BESIDE))} | own tools |")
+    print(f"|---{'|--:' * (len(_BESIDE) + 1)}|")
     english = english_tools(data)
     taken = {tool.name for tool in english}
     for language in ASKED_IN:
@@ -225,6 +234,11 @@ def print_beside(data: Path, engine: Any) -> None:
             number = "" if len(own) >= count else f" ({len(own)})"
             has_more = not count or len(own) > max(c for c in _BESIDE if c < count)
             found.append(f"{recall:.3f}{number}" if has_more else "-")
+        if asked := own_requests(language):
+            index = build_index([*english, *own], SearchSettings(engine=engine))
+            found.append(f"{mean_recall(outcomes(index, asked)):.3f}")
+        else:
+            found.append("-")
         print(f"| {language} | {' | '.join(found)} |", flush=True)
 
 
