@@ -15,13 +15,11 @@ CIKM 2004; Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and
 
 from __future__ import annotations
 
-import gc
 import math
 from array import array
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import islice, repeat
@@ -30,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tool_search import __version__
 from tool_search.core.catalog.tool import Tool
-from tool_search.search.engines.options import EngineOptions
+from tool_search.search.engines.options import EngineOptions, garbage_collection_off
 from tool_search.search.engines.script_scores import ScriptScores, best_of, with_best
 from tool_search.search.index.disk import IndexFiles, KeptIndex, catalog_key
 from tool_search.search.index.filter import Lexicon
@@ -166,7 +164,7 @@ class Bm25Engine:
         kept: KeptIndex | None = None,
     ) -> None:
         self._segmenter = segmenter
-        with _garbage_collection_off():
+        with garbage_collection_off():
             self.doc_ids = DocumentIds(tools)
             if kept is not None:
                 self.postings = Postings.of_flat(kept.postings)
@@ -301,19 +299,28 @@ class Bm25Engine:
         if (stem := terms.stems.get(term)) is None:
             return ()
         if not self._alike:
+            alike = defaultdict[str, list[str]](list)
             for known in self.postings.terms():
-                self._alike.setdefault(_start_of(known), []).append(known)
+                alike[known[:2]].append(known)
+            self._alike.update(alike)
         # Those that begin alike, and not all of the index, are stemmed in a turn.
-        start = _start_of(stem)
-        near = self._alike.get(start, [])
+        start = stem[:2]
+        near = self._alike.get(start, []) if start.isascii() else self._written_as(stem)
         if (kin := self._kin.get((terms.language, start))) is None:
-            kin = self._kin[terms.language, start] = {}
+            kin = defaultdict(list)
             for other, own in zip(near, stems_in(terms.language, near), strict=True):
-                kin.setdefault(own, []).append(other)
+                kin[own].append(other)
+            self._kin[terms.language, start] = kin
         found = kin.get(stem, [])
         if not found and self._terms[term].posting is None and len(stem) >= _COGNATE:
             found = [other for other in near if other.startswith(stem[:_COGNATE])]
         return [other for other in found if other not in terms.weights]
+
+    def _written_as(self, stem: str) -> list[str]:
+        """Return the terms in the script of a stem: an Arabic one has lost the article."""
+        script = ord(stem[0]) >> 8
+        alike = self._alike.items()
+        return [each for start, own in alike if ord(start[0]) >> 8 == script for each in own]
 
     def _is_named(self, doc_id: int, words: frozenset[str]) -> bool:
         """Return True if words have a tool's name; of three, the first is mostly a server's."""
@@ -490,14 +497,8 @@ class Bm25Engine:
 def _know(postings: Postings, scripts: ToolScripts, size: int, term: str) -> _KnownTerm:
     """Return the entry of any term; one that no tool has is as rare as can be."""
     posting = postings.get(term)
-    if posting is None:
-        return _KnownTerm(None, _idf(0, size), 0)
-    return _KnownTerm(posting, _idf(len(posting), size), _groups_of(term, posting, scripts))
-
-
-def _start_of(term: str) -> str:
-    """Return what a word and its stem share; an Arabic stem has lost the article before it."""
-    return term[:2] if term.isascii() else chr(ord(term[0]) & ~0xFF)
+    groups = _groups_of(term, posting, scripts) if posting else 0
+    return _KnownTerm(posting, _idf(len(posting or ()), size), groups)
 
 
 def _idf(having: int, size: int) -> float:
@@ -534,18 +535,6 @@ def _places(parts: Sequence[_Part], sentence: QueryTerms) -> list[int]:
     return [place for place, part in enumerate(parts) if part.asked in sentence.weights]
 
 
-@contextmanager
-def _garbage_collection_off() -> Iterator[None]:
-    """Pause the garbage collector, which would visit all new objects in vain."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 @lru_cache(maxsize=1024)
 def _kept_terms(tool: Tool, segmenter: Segmenter | None) -> ToolTerms:
     """Return `tool_terms`, kept for tools that come and go with their server."""
@@ -577,7 +566,7 @@ def build(tools: Iterable[Tool], options: EngineOptions) -> Bm25Engine:
         folder = str(default_cache_path().with_name("indexes"))
     files = IndexFiles(folder)
     key = catalog_key(listed, f"bm25 {__version__} {options.segmenter}", segmenter)
-    with _garbage_collection_off():
+    with garbage_collection_off():
         kept = files.load(key, len(listed))
         engine = Bm25Engine(listed, segmenter=segmenter, kept=kept)
     if kept is None:

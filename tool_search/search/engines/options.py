@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from tool_search.config.search import SearchSettings
     from tool_search.search.vectors.cache import VectorCache
 
-__all__ = ["EngineOptions"]
+__all__ = ["EngineOptions", "garbage_collection_off"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,3 +47,15 @@ class EngineOptions:
             SearchError: jieba is chosen and not installed.
         """
         return jieba_segmenter() if self.segmenter == "jieba" else None
+
+
+@contextmanager
+def garbage_collection_off() -> Iterator[None]:
+    """Pause the garbage collector, which would visit all new objects in vain."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -81,6 +81,9 @@ class PersistentMap(Generic[_V]):
         return self._base.get(key)
 
     def __iter__(self) -> Iterator[str]:
+        if not self._changes:
+            yield from self._base
+            return
         for key in self._base:
             if key not in self._changes:
                 yield key
@@ -492,7 +495,9 @@ def has_numpy() -> bool:
 
 def uses_numpy(size: int) -> bool:
     """Return True if so many documents are summed by numpy."""
-    return has_numpy() if size >= _MANY_DOCUMENTS else size > _FEW and "numpy" in sys.modules
+    if size >= _MANY_DOCUMENTS:
+        return has_numpy()
+    return size > _FEW and sys.modules.get("numpy") is not None
 
 
 def sum_impacts(
