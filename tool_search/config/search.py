@@ -53,7 +53,7 @@ class HybridSettings(Settings):
 
     fusion: FusionName = "coverage"
     lexical_weight: _Weight = 1.0
-    semantic_weight: _Weight = 0.3
+    semantic_weight: _Weight = 0.4
     rrf_k: Annotated[int, Field(ge=1, le=10_000)] = 60
     dictionary: bool = True
 

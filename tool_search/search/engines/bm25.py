@@ -76,8 +76,8 @@ __all__ = ["Bm25Engine", "build"]
 
 # A word that is once in the name has an impact of 0.55, once in the description of 0.33.
 _FULL_IMPACT = 0.4
-_NAME_COVERED = 0.3
-_TEXT_COVERED = 0.3
+_NAME_COVERED = 0.45
+_TEXT_COVERED = 0.45
 # Number of tools without the word that are added to the catalog's count: rarity among three
 # tools is not evidence, and a word of every tool must still have a weight.
 _UNSEEN_TOOLS = 10.0

@@ -58,7 +58,7 @@ class Fusion(NamedTuple):
 
     name: FusionName = "coverage"
     lexical_weight: float = 1.0
-    semantic_weight: float = 0.3
+    semantic_weight: float = 0.4
     rrf_k: int = 60
     dictionary: bool = True
 
