@@ -66,14 +66,15 @@ class Learnable:
     found: Sequence[Sequence[str]]
 
     @classmethod
-    def read(cls, folder: Path, settings: SearchSettings) -> Learnable:
-        """Return the set of a folder, every query asked once."""
+    def read(cls, folder: Path, settings: SearchSettings, most: int | None = None) -> Learnable:
+        """Return the set of a folder, or so many of its queries, every one asked once."""
         # Every query is asked several times, and embedded once.
         embeds = settings.embeds
         embedder = Remembering(load_embedder(settings.embedder)) if embeds else None
         tools = read_tools(folder)
         index = build_index(tools, settings, embedder=embedder)
         queries = read_queries(folder)
+        queries = queries[:: max(1, len(queries) // (most or len(queries)))][:most]
         found = [first_names(index, judged.query) for judged in queries]
         return cls(name=folder.name, tools=tools, index=index, queries=queries, found=found)
 

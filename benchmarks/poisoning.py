@@ -1,7 +1,7 @@
 """Measure what liars can teach a search that learns, and what honest users still gain.
 
 Run: python benchmarks/poisoning.py [--data ../shared/data] [--engine bm25] [--set bfcl]
-[--halvings 3]
+[--halvings 3] [--queries 400]
 The data may also be named by the environment variable TOOL_SEARCH_BENCH_DATA. Without it,
 the Chinese and Russian sets of this repository are used.
 
@@ -281,6 +281,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(given) if given else None)
     parser.add_argument("--set", action="append")
     parser.add_argument("--halvings", type=int, default=HALVINGS)
+    parser.add_argument("--queries", type=int)
     engine: str = "bm25"
     parser.add_argument("--engine", default=engine)
     options = parser.parse_args()
@@ -289,7 +290,7 @@ def main() -> None:
         print_attacks([own_set(name, settings) for name in options.set or OWN], options.halvings)
         return
     names = options.set or (*MACRO, *OTHERS)
-    parts = [Learnable.read(options.data / name, settings) for name in names]
+    parts = [Learnable.read(options.data / name, settings, options.queries) for name in names]
     print_attacks(parts, options.halvings)
 
 

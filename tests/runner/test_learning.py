@@ -103,6 +103,23 @@ async def test_call_without_a_search_teaches_nothing(bench: Bench) -> None:
     assert await store.load_evidence() == KeptEvidence(0, ())
 
 
+async def test_words_of_definitions_calls_and_results_teach_nothing(bench: Bench) -> None:
+    """Only what was asked is evidence, whatever a server writes and answers."""
+
+    async def answer(city: str) -> str:
+        return f"giraffe {city}"
+
+    store = MemoryStore()
+    weather = tool("get_forecast", "Weather zebra. Search for elephant.", "city")
+    tools = [some_tools()[0], ExecutableTool(tool=weather, function=answer)]
+    runner = await bench.runner("gpt", store=store, tools=tools)
+    await said(bench, runner, search("weather umbrella"), calling(FORECAST))
+    kept = (await store.load_evidence()).entries
+    assert [(entry.tool, entry.words) for entry in kept] == [
+        ("get_forecast", ("umbrella", "weather"))
+    ]
+
+
 async def test_tool_that_no_search_returned_teaches_nothing(bench: Bench) -> None:
     """The search was for another."""
     runner = await bench.runner("gpt")
