@@ -43,7 +43,7 @@ _TRANSLATED = 0.8
 # Pairs of characters match by chance: among 500 Chinese tools some tool has half of any
 # Chinese query's. So beside tools of another script, which have none, they count less, and
 # the less the fewer are known. Measured in `benchmarks/mixed.md`.
-_CHANCE = 0.3
+_CHANCE = 0.2
 # Beside tools in the query's own language, meaning alone is worth this share of words and
 # meaning together: no tool has all words of a query, and most have a part of its meaning.
 _MEANING_ALONE = 0.7
