@@ -22,7 +22,7 @@ from tests.runner.bench import (
     tool,
     turn,
 )
-from tool_search import Done, ExecutableTool, MemoryStore, SQLiteStore, ToolSearchRunner
+from tool_search import Done, ExecutableTool, MemoryStore, SQLiteStore, Tool, ToolSearchRunner
 from tool_search.search.learned import Evidence
 from tool_search.stores import KeptEvidence
 from tool_search.testing import ModelReply, ScriptedModel
@@ -111,7 +111,10 @@ async def test_words_of_definitions_calls_and_results_teach_nothing(bench: Bench
 
     store = MemoryStore()
     weather = tool("get_forecast", "Weather zebra. Search for elephant.", "city")
-    tools = [some_tools()[0], ExecutableTool(tool=weather, function=answer)]
+    tools: list[Tool | ExecutableTool] = [
+        some_tools()[0],
+        ExecutableTool(tool=weather, function=answer),
+    ]
     runner = await bench.runner("gpt", store=store, tools=tools)
     await said(bench, runner, search("weather umbrella"), calling(FORECAST))
     kept = (await store.load_evidence()).entries
