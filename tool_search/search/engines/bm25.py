@@ -19,7 +19,7 @@ import math
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import islice, repeat
@@ -144,6 +144,7 @@ class Bm25Engine:
 
     __slots__ = (
         "_alike",
+        "_cognates",
         "_covered",
         "_kin",
         "_segmenter",
@@ -313,7 +314,7 @@ class Bm25Engine:
             self._kin[terms.language, start] = kin
         found = kin.get(stem, [])
         if not found and self._terms[term].posting is None and len(stem) >= _COGNATE:
-            found = [other for other in near if other.startswith(stem[:_COGNATE])]
+            found = self._cognates[stem[:_COGNATE]]
         return [other for other in found if other not in terms.weights]
 
     def _written_as(self, stem: str) -> list[str]:
@@ -492,6 +493,14 @@ class Bm25Engine:
         self._terms = BoundedCache(know, max_values=_MAX_KEPT, max_chars=2 * MAX_WORD_CHARS)
         self._alike: dict[str, list[str]] = {}
         self._kin: dict[tuple[str, str], dict[str, list[str]]] = {}
+        self._cognates = BoundedCache(
+            partial(_begin_with, self._alike), max_values=_MAX_KEPT, max_chars=_COGNATE
+        )
+
+
+def _begin_with(alike: Mapping[str, Sequence[str]], start: str) -> list[str]:
+    """Return the terms that begin so, of those that begin with the same two letters."""
+    return [term for term in alike.get(start[:2], ()) if term.startswith(start)]
 
 
 def _know(postings: Postings, scripts: ToolScripts, size: int, term: str) -> _KnownTerm:

@@ -63,8 +63,8 @@ _LETTERS_OF = {
 ALL_SCRIPTS = 0xFFFF
 _GROUPS = tuple(1 << place for place in range(16))
 _SCRIPTS = CJK | CYRILLIC | OTHER
-# Fewer tools are no language of the catalog, and each group takes time.
-_MIN_TOOLS = 8
+# Fewer tools, or a smaller share, are no language of the catalog: each group takes time.
+_MIN_TOOLS, _MIN_SHARE = 8, 0.005
 
 _MAX_CHARS = 2_000
 _MAX_LANGUAGE_CHARS = 400
@@ -254,10 +254,11 @@ class ToolScripts:
 
     def _joined(self, kind: int) -> int:
         """Return languages, with the script for those of too few tools to be a group."""
+        least = max(_MIN_TOOLS, _MIN_SHARE * len(self.found))
         for group in _GROUPS:
             if kind & group & ~_SCRIPTS:
                 having = sum(self.found.count(each) for each in self.kinds_there if each & group)
-                if having < _MIN_TOOLS:
+                if having < least:
                     kind = kind & ~group | (CJK if group == _JAPANESE else OTHER)
         return kind
 
