@@ -330,7 +330,7 @@ class Voting:
     """
 
     neighbours: int = 16
-    min_similarity: float = 0.03
+    min_similarity: float = 0.1
     power: float = 1.5
     shrinkage: float = 0.5
     max_vote: float = 2.5
