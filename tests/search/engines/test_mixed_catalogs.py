@@ -165,6 +165,17 @@ def test_texts_of_one_language_are_of_one_group(texts: Sequence[str]) -> None:
     assert (own == OTHER) == texts[0].startswith("Weather")
 
 
+def test_chinese_verb_that_chinese_tools_have_stands_for_no_other() -> None:
+    """`删除` is another verb than `移除` where tools have both, and both where none has it."""
+    tools = (
+        Tool(name="a", description="删除历史记录"),
+        Tool(name="b", description="移除附件"),
+        Tool(name="c", description="天气预报"),
+    )
+    assert [name for name, _ in ranking(built("bm25", *tools), "删除")] == ["a"]
+    assert [name for name, _ in ranking(built("bm25", *tools[1:]), "删除")] == ["b"]
+
+
 def test_chinese_verb_finds_english_tools_beside_chinese_ones() -> None:
     """`bm25` knows the verb in other languages, even if a Chinese tool has it."""
     alone, mixed = (

@@ -57,13 +57,14 @@ from tool_search.search.text.query import (
     query_sentences,
     query_terms,
 )
-from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts, languages_with
+from tool_search.search.text.scripts import ALL_SCRIPTS, CJK, OTHER, ToolScripts, languages_with
 from tool_search.search.text.synonyms import synonyms_of
 from tool_search.search.text.tokenizer import (
     MAX_WORD_CHARS,
     Segmenter,
     chunk_terms,
     english_stem,
+    has_cjk,
     pieces,
     stems_in,
 )
@@ -245,6 +246,7 @@ class Bm25Engine:
     def _parts(self, terms: QueryTerms, known: Iterable[_KnownTerm]) -> list[_Part]:
         """Return everything that adds to the scores of tools."""
         found, weights, size = list[_Part](), terms.weights, len(self.doc_ids)
+        is_chinese = self.scripts.groups == (CJK,)
         if len(terms.pieces) + len(terms.stop_words) <= _MAX_NAME_WORDS:
             # Only names have stop words as terms: `get me` means github_get_me.
             words = terms.forms | terms.stop_words
@@ -262,7 +264,8 @@ class Bm25Engine:
                 if (own := self._terms[other].posting)
             ]
             synonyms = synonyms_of(term)
-            if not synonyms:
+            # Among Chinese tools alone, a verb that they have says enough without others.
+            if not synonyms or (posting and is_chinese and has_cjk(term)):
                 continue
             postings = {
                 other: own
