@@ -225,7 +225,7 @@ def _seconds(index: ToolSearchIndex, query: str) -> float:
 
 
 class Kind(NamedTuple):
-    """What a search uses of the evidence: votes, the learned map, or both."""
+    """The parts of the evidence that a search uses: votes, the learned map, or both."""
 
     votes: bool
     has_map: bool

@@ -57,7 +57,7 @@ _CANARY: Mapping[str, Any] = {
 
 
 class KeptIndex(NamedTuple):
-    """What is kept of an index.
+    """The parts of an index that are kept.
 
     Attributes:
         postings: The postings.
